@@ -48,12 +48,10 @@ class TextCleaning(ABC):
     unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and
         accents.
     whitespace: `collapse` makes each run of white space one space and strips the ends, and a byte
-        order mark before
-        the text; `keep` keeps it.
+        order mark before the text; `keep` keeps it.
     max_characters: a row with a longer text is dropped before it is tokenised; null is no limit.
     limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by
-        default,
-        because a score on a shortened test set can be compared with no other.
+        default, because a score on a shortened test set can be compared with no other.
     """
 
     unicode: Literal["none", "nfc", "nfkc"] = "nfc"
@@ -136,8 +134,10 @@ AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)
 
 
 class RawCorpus(ABC):
-    """What every corpus has. Its constructor sets `tokenizer`; the others have the values of
-    `attribute_defaults`.
+    """The base class of every corpus.
+
+    Its constructor sets `tokenizer`; the other attributes have the values of `attribute_defaults`
+    unless it sets them, too.
 
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     notes: sentences for the user about what `load` ignored or guessed.
@@ -161,17 +161,14 @@ class RawCorpus(ABC):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw rows: a dataset for each of `SPLITS`, with the text columns that
-        `required_columns` names.
+        """The raw rows: a dataset for each of `SPLITS`, with the columns in `required_columns`.
 
-        The columns PLACE and FAULT may stand beside them, so that a dropped row can be shown with
-        its file and line.
+        These columns hold text. The columns PLACE and FAULT may stand beside them, so that a
+        dropped row can be shown with its file and line.
         """
 
     def _load(self) -> Any:
-        """What `load` returns; raises ExperimentError where it fails in a class of the user's
-        own.
-        """
+        """The result of `load`; raises ExperimentError if `load` of a user's own class fails."""
         kind = type(self)
         try:
             return self.load()
@@ -185,9 +182,7 @@ class RawCorpus(ABC):
             ) from error
 
     def load_checked(self) -> dict[str, datasets.Dataset]:
-        """What `load` returns; raises ExperimentError where it is nothing that could be
-        prepared.
-        """
+        """The result of `load`; raises ExperimentError if it cannot be prepared."""
         import datasets  # slow to import, and not needed to check a config
 
         name, found = type(self).__name__, self._load()
@@ -223,8 +218,9 @@ class RawCorpus(ABC):
 
 
 class Corpus(RawCorpus):
-    """A parallel corpus. Its constructor sets `tokenizer`, and what differs from the
-    `attribute_defaults`.
+    """A parallel corpus.
+
+    Its constructor sets `tokenizer`, and the attributes that differ from `attribute_defaults`.
 
     bleu_tokenize: how sacrebleu splits texts into words before it counts them.
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no
@@ -255,8 +251,7 @@ class Corpus(RawCorpus):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw pairs: a dataset for each of `SPLITS`, with the text columns `source` and
-        `target`.
+        """The raw pairs: a dataset for each of `SPLITS`, with text columns `source` and `target`.
 
         A corpus with known alignments adds `source_spans` and `target_spans`: per pair a list of
         [start, end) character spans of fields, the i-th of the source aligned with the i-th of the
@@ -280,8 +275,9 @@ class Corpus(RawCorpus):
         return self.tokenizer.joint and not self.by_side
 
     def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
-        """The tokenizers of source and target, learnt from the texts of each side of the training
-        split.
+        """The tokenizers of source and target, trained on the texts of each side.
+
+        sides: the texts of the training split, one iterator for each side.
         """
         if not self.by_side:
             return self.tokenizer.train_sides(*sides)
@@ -292,8 +288,9 @@ class Corpus(RawCorpus):
 
 
 class SentenceCorpus(RawCorpus):
-    """Labelled sentences. Its constructor sets `tokenizer`, and what differs from the
-    `attribute_defaults`.
+    """Labelled sentences.
+
+    Its constructor sets `tokenizer`, and the attributes that differ from `attribute_defaults`.
 
     label_names: names of the labels 0, 1, ..., in this order; None takes those that the dataset
         brings with it, else the labels as they are written.
@@ -311,8 +308,9 @@ class SentenceCorpus(RawCorpus):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw sentences: a dataset for each of `SPLITS`, with the columns `text` and `label`,
-        as they come.
+        """The raw sentences: a dataset for each of `SPLITS`, with columns `text` and `label`.
+
+        The values are as the source has them.
         """
 
 

@@ -56,10 +56,8 @@ class SeqDataModule(pl.LightningDataModule):
     """The loaders of the three splits.
 
     The trainer must have `use_distributed_sampler=False`: the batches are shared out among
-    processes here.
-    Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its
-    own.
-    Validation and test are never shuffled.
+    processes here. Lightning calls `set_epoch` of the training loader's sampler, so every epoch has
+    an order of its own. Validation and test are never shuffled.
 
     accumulate: the pieces that a training batch comes in, one after the other.
     """
@@ -112,8 +110,7 @@ class SeqDataModule(pl.LightningDataModule):
             and isinstance(self.trainer.accelerator, CUDAAccelerator),
             collate_fn=_unchanged,
             worker_init_fn=_ignore_ctrl_c,
-            # Without one of its own, every pass over a loader would draw from the generator that
-            # dropout draws from.
+            # Without its own generator, every pass over a loader would draw from dropout's.
             generator=torch.Generator().manual_seed(self.seed),
         )
 
@@ -128,7 +125,9 @@ def _unchanged(batch: Any) -> Any:
 
 
 def _ignore_ctrl_c(worker: int) -> None:
-    """A terminal sends Ctrl-C to the workers, too, but training needs them until its current step
-    has ended.
+    """Ignore Ctrl-C in a loader worker.
+
+    A terminal sends it to the workers, too, but training needs them until its current step has
+    ended.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

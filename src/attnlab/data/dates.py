@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 DateFormat = Literal["full", "long", "medium", "short"]
 Spans = dict[tuple[str, int], list[int]]
 
-# Letters that mean the same field: https://unicode.org/reports/tr35/tr35-dates.html, date field
-# symbols
+# Letters that mean the same field (date field symbols):
+# https://unicode.org/reports/tr35/tr35-dates.html
 _FIELDS = {
     **dict.fromkeys("yYuUr", "year"),
     **dict.fromkeys("ML", "month"),
@@ -39,8 +39,7 @@ class DatesCorpus(Corpus):
     """Dates of several locales as the source, of one locale as the target.
 
     No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that
-    both patterns
-    have are aligned.
+    both patterns have are aligned.
 
     source_locales: of the CLDR; each pair has one of them.
     target_locale: of the CLDR.

@@ -42,24 +42,19 @@ class HubDataset:
 
     dataset: the id on the hub, such as `bentrevett/multi30k`.
     path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de`
-        beside
-        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv
-        (unquoted) or
-        parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current
-        folder.
-        Every cell is read as the text that stands there; numbers are not interpreted.
+        beside `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv
+        (unquoted) or parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at
+        the current folder. Every cell is read as the text that stands there; numbers are not
+        interpreted.
     name: the configuration of the dataset; null is the default one.
     revision: its branch, tag or commit; null is the default one.
     splits: for train, validation and test the name of a split of the dataset, or a fraction.
-        Fractions are
-        drawn at random from the split that `train` names, which keeps the rest; where `train` is a
-        fraction
-        itself, from the only split there is, else from the one named train.
+        Fractions are drawn at random from the split that `train` names, which keeps the rest; where
+        `train` is a fraction itself, from the only split there is, else from the one named train.
     seed: of the fractions.
     limit: rows of each split that are taken, the first ones, for a quick look; null takes all.
     columns: the names of the columns of a csv, tsv or txt table whose first line is a row already;
-        null takes the
-        first line for them.
+        null takes the first line for them.
     separator: between the fields of a table: one character, or `comma`, `semicolon`, `tab`, `pipe`,
         `space`; null is a comma in csv and a tab in tsv.
     encoding: of text files, such as cp949, latin-1 or utf-16; null is UTF-8.
@@ -102,12 +97,12 @@ class HubDataset:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
     def _read(self, **columns: str | None) -> tuple[RawData, dict[str, datasets.Dataset]]:
-        """The splits of the dataset that `splits` needs, by their own names, with the wanted
-        columns alone, as text.
+        """The raw data, and the splits of the dataset that `splits` needs, by their own names.
+
+        They have the wanted columns alone, as text.
 
         columns: settings by their new names, source="de", ...; None is no column. The first two
-            must be in every
-            split, the others in one of them.
+            must be in every split, the others in one of them.
         """
         # `datasets` is slow to import, and not needed to check a config.
         from attnlab.data.raw.loading import RawData
@@ -144,8 +139,9 @@ class HubDataset:
         return raw, read
 
     def _names(self, found: list[str]) -> dict[str, str]:
-        """The split of the dataset that each of ours is, or that the fractions are drawn from (as
-        `train`).
+        """{split: the dataset's split that it is, or from which its fraction is drawn}.
+
+        The fractions are drawn from the split under the key `train`.
         """
         named = {split: name for split, name in self.splits.items() if isinstance(name, str)}
         whole = {"train": found[0] if len(found) == 1 else "train"} if self._fractions else {}
@@ -239,8 +235,7 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
     label: its column. Labels are whole numbers where every cell of all splits is one, written
         without sign or leading zero, and else text. A row without a label is dropped.
     label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset
-        brings with it,
-        else the labels as they are written.
+        brings with it, else the labels as they are written.
     """
 
     text: Text
@@ -260,8 +255,7 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
 
 
 def resolve(path: str) -> Path:
-    """The absolute path; a relative one starts where the project is, also in the copies that DVC's
-    queue makes.
+    """The absolute path; a relative one starts at the project, also in the copies of DVC's queue.
 
     Hangul and accents may be written in the other Unicode form than the folder's name.
     """
@@ -272,8 +266,9 @@ def resolve(path: str) -> Path:
 
 
 def raw_state(path: str | None) -> str:
-    """A fingerprint of the local raw data that `data.path` names: names, sizes and times; empty for
-    None.
+    """A fingerprint of the local raw data in `data.path`: names, sizes and times of the files.
+
+    It is empty for None.
     """
     if path is None:
         return ""
@@ -285,8 +280,9 @@ def raw_state(path: str | None) -> str:
 
 
 def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets.Dataset:
-    """A split's rows; raises ExperimentError, with the setting that names it, for a missing
-    column.
+    """The rows of a split.
+
+    Raises ExperimentError for a missing column, with the setting that names it.
     """
     from attnlab.data.raw.rows import MissingColumnError, shown_names
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 Label = int | str
 
-# Without sign and leading zero, and small enough for 64 bits: what a number reads like that counts
-# classes.
+# The spelling of a class number: no sign, no leading zero, and small enough for 64 bits.
 _PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
 _NO_LABEL = "-1"  # as `datasets` writes it, where labels have names
 
@@ -23,14 +22,13 @@ _NO_LABEL = "-1"  # as `datasets` writes it, where labels have names
 def with_typed_labels(
     splits: Mapping[str, datasets.Dataset], names: Sequence[str] | None
 ) -> dict[str, datasets.Dataset]:
-    """The splits with the column `label` as whole numbers, where every cell of all splits is one,
-    else as text.
+    """The splits with typed labels: whole numbers if every cell of all splits is one, else text.
 
-    splits: with labels as text; None and blank ones are none.
-    names: of the labels 0, 1, ...; the column becomes a `ClassLabel`. A cell may hold a name or a
-        number.
+    splits: with labels as text; None and blank cells have no label.
+    names: of the labels 0, 1, ...; the column `label` becomes a `ClassLabel`. A cell may hold a
+        name or a number.
 
-    Raises ExperimentError for a label that is none of the named ones.
+    Raises ExperimentError for a label that is not one of the names.
     """
     import datasets  # a second that checking a config should not pay
 
@@ -74,8 +72,9 @@ def _numbers_of_names(cells: Sequence[str | None], names: Sequence[str]) -> list
 
 
 def label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
-    """A raw value as a label; None where there is none. Raises ExperimentError where the value can
-    be no label.
+    """A raw value as a label, or None for a missing one.
+
+    Raises ExperimentError if the value cannot be a label.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None

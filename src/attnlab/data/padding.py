@@ -98,8 +98,9 @@ def pad_labelled(
 def _pad(
     ids: Ragged, side: Literal["pre", "post"], special: int, before: bool
 ) -> tuple[Tensor, Tensor]:
-    """ids (B, longest + 1) long with `special` before or after each row, and the mask of real
-    tokens.
+    """The padded ids, (B, longest + 1) long, and the mask of real tokens.
+
+    `special` is added before or after each row.
     """
     lengths = ids.lengths[:, None]  # (B, 1)
     width = int(ids.lengths.max(initial=0)) + 1

@@ -24,9 +24,9 @@ _WORD = re.compile(r"\S+")
 
 
 def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.Dataset:
-    """The rows with one column `alignments`: sure and possible links, counted from 0. Rows without
-    a gold alignment
-    are empty.
+    """The rows with one column `alignments`: sure and possible links, counted from 0.
+
+    Rows without a gold alignment are empty.
 
     rows: with the columns `source` and `target`, and `alignments` and `possible_alignments` where
         the split has them.
@@ -79,8 +79,9 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
 def links_between_tokens(
     text: str, source_words: Sequence[int], target_words: Sequence[int]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """(sure, possible) [target position, source position] of tokens: each token of a word has the
-    links of its word.
+    """(sure, possible) links of tokens, each [target position, source position].
+
+    Each token of a word has the links of its word.
 
     text: links as `with_links` writes them.
     source_words, target_words: of each token, as `words_of_tokens` gives them.

@@ -45,8 +45,9 @@ class DataInfo:
 
 @dataclass(frozen=True)
 class LabelledInfo:
-    """The content of `data.json` for labelled sentences. labels: the names of the classes, by their
-    numbers.
+    """The content of `data.json` for labelled sentences.
+
+    labels: the names of the classes, by their numbers.
     """
 
     format: int
@@ -107,8 +108,9 @@ class PreparedSplit(_MappedSplit):
 
 
 class LabelledSplit(_MappedSplit):
-    """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes,
-    (rows,).
+    """The sentences of one split.
+
+    Ids come without `<eos>`; labels are the numbers of the classes, (rows,).
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,8 +134,9 @@ InfoT = TypeVar("InfoT", DataInfo, LabelledInfo)
 
 
 class PreparedFolder(Generic[SplitT, InfoT]):
-    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first used, and
-    are mapped.
+    """A folder written by `attnlab.data.prepare.prepare`.
+
+    Splits are opened when they are first used, and are memory-mapped.
 
     info, stats: the contents of `data.json` and `stats.json`.
     sizes: rows of each split.
@@ -223,8 +226,9 @@ class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
 
 
 def write_sample(folder: Path, into: Path, rows: int) -> None:
-    """Copy a folder of prepared data, with so many rows of validation and test, evenly chosen, and
-    all of training.
+    """Copy a folder of prepared data, with only a sample of validation and of test.
+
+    rows: of each of the two, evenly spaced. The training split is copied whole.
     """
     shutil.copytree(folder, into)
     for split in ("validation", "test"):

@@ -1,5 +1,4 @@
-"""What differs between sentence pairs and labelled sentences on the way from a corpus to prepared
-data.
+"""Kinds of rows: what differs between sentence pairs and labelled sentences in preparation.
 
 Both kinds have: `unit`, the name of a row in the statistics; `sides`, the columns of text and the
 prefix of each in other names; `columns`, the settings that choose them; and the schemas of the
@@ -159,8 +158,9 @@ def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
 
 
 class Sentences:
-    """Classes are the labels of the training split: whole numbers by size, or else text in its
-    alphabetical order.
+    """Labelled sentences, whose classes are the labels of the training split.
+
+    Whole numbers are sorted by size, labels of text alphabetically.
     """
 
     unit, columns = "sentences", "data.text and data.label"
@@ -182,8 +182,9 @@ class Sentences:
             yield texts if isinstance(texts, str) else [*texts, json.dumps(label)]
 
     def learn(self, train: Path) -> None:
-        """Takes the classes from the clean training split; raises ExperimentError where they are no
-        classes.
+        """Take the classes from the cleaned training split.
+
+        Raises ExperimentError if they are unsuitable.
         """
         labels = sorted(
             json.loads(label) for label in open_rows(train)["label"].unique().to_pylist()

@@ -26,8 +26,9 @@ def open_rows(path: Path) -> pa.Table:
 
 
 def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(number of the first row, columns) of one batch after the other; only one is in memory at a
-    time.
+    """(number of the first row, columns) of each batch of a file.
+
+    Only one batch is in memory at a time.
     """
     start = 0
     with pa.OSFile(str(path)) as file:

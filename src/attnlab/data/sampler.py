@@ -1,5 +1,6 @@
-"""Which rows make a batch: buckets by length, the same for any number of processes and loader
-workers.
+"""Batches of rows, bucketed by length.
+
+They are the same for any number of processes and loader workers.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class BatchSampler(Sampler[Rows]):
     for one and for two processes. Each process takes `batch[rank::world_size]` of every batch, so
     that all make the same number of steps. So a batch has at least two rows, and one for each
     process: one with fewer gets rows of its neighbour, or joins it, and may then exceed `size` by a
-    few long sentences. Only a sentence that takes more than half of a batch's tokens
-    is alone in one process and not in two; three and more processes move other rows.
+    few long sentences. Only a sentence that takes more than half of a batch's tokens is alone in
+    one process and not in two; three and more processes move other rows.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
     parts: each batch is given in so many pieces, one after the other.
@@ -84,11 +85,10 @@ class BatchSampler(Sampler[Rows]):
         self.epoch = epoch
 
     def skip(self, batches: int) -> None:
-        """The epoch that is iterated next, and only that one, begins behind so many batches, or
-        pieces of them.
+        """Skip the first `batches` batches, or pieces of them, of the next epoch only.
 
-        However often it is iterated: a loader with workers does so twice before it asks for a
-        batch.
+        That epoch may be iterated several times: a loader with workers does so twice before it asks
+        for a batch.
         """
         self._skipped, self._epoch_of_skip = batches, None
 
@@ -134,10 +134,10 @@ class BatchSampler(Sampler[Rows]):
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _by_length(self, rows: Rows) -> Rows:
-        """By target length, a step of the decoder each; within one by source length, up and down in
-        turns.
+        """The rows sorted by target length, and within one by source length.
 
-        So neighbours are alike where one target length ends and the next begins. The sort is
+        Each target token is a step of the decoder. Source lengths ascend and descend in turns, so
+        that neighbours are alike where one target length ends and the next begins. The sort is
         stable: ties stay in the order given.
         """
         source, target = self.source_lengths[rows].astype(np.int64), self.target_lengths[rows]
@@ -163,8 +163,9 @@ class BatchSampler(Sampler[Rows]):
         return [*batches, order[start:]]
 
     def _fill(self, batches: list[Rows]) -> list[Rows]:
-        """Batches with too few rows get some of a neighbour's, or are one with it where that would
-        have too few.
+        """The batches, of which those with too few rows take some from a neighbour.
+
+        If that leaves the neighbour with too few, the two are merged.
         """
         filled: list[Rows] = []
         for batch in batches:
@@ -180,8 +181,9 @@ class BatchSampler(Sampler[Rows]):
         return filled
 
     def _fewest(self, batch: Rows) -> int:
-        """A row for each piece; two where the size allows it, so that one process has the batches
-        of two.
+        """The fewest rows that a batch may have: one for each piece.
+
+        It is two where the size allows it, so that one process has the same batches as two.
         """
         width = 1
         if self.batching.by == "tokens" and len(batch):

@@ -1,6 +1,4 @@
-"""What preparing counts: rows kept and dropped, lengths, unknown tokens; and what of it a user
-should hear.
-"""
+"""Statistics of prepared rows: kept and dropped, lengths, unknown tokens; and remarks on them."""
 
 from __future__ import annotations
 
@@ -51,8 +49,9 @@ def dropped_sentence(counts: Mapping[str, int], first: Mapping[str, str]) -> str
 
 
 class SplitCounter:
-    """Counts the rows of a split, batch by batch; it grows with the number of different lengths,
-    not of rows.
+    """Counts the rows of a split, batch by batch.
+
+    Its memory grows with the number of different lengths, not of rows.
 
     unit: the name of the rows, `pairs` or `sentences`.
     """
@@ -68,8 +67,10 @@ class SplitCounter:
         self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
     def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
-        """ids: of the kept rows, by side. labels: numbers of their classes, where they have
-        some.
+        """Count the rows of a batch.
+
+        ids: of the kept rows, by side.
+        labels: numbers of their classes, where they have some.
         """
         self._rows += len(next(iter(ids.values())))
         self._labels.update(labels)
@@ -90,8 +91,9 @@ class SplitCounter:
         }
 
     def _summary_of_side(self, side: str) -> dict[str, Any]:
-        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length,
-        sentences].
+        """The lengths and unknown tokens of a side.
+
+        Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences].
         """
         histogram = sorted(self._lengths[side].items())
         lengths, counts = np.array(histogram).T
@@ -110,8 +112,9 @@ class SplitCounter:
 
 
 def remarks(stats: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences on what was ignored, dropped, or hardly known of prepared data; stats: the content
-    of `stats.json`.
+    """Sentences on what was ignored or dropped, or is mostly unknown, in prepared data.
+
+    stats: the content of `stats.json`.
     """
     for note in stats.get("notes", ()):
         yield f"note: {note}"

@@ -17,8 +17,7 @@ from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.padding import Ragged
 from attnlab.errors import ExperimentError
 
-# Its threads and a later fork (data loaders, two-process training) do not go together: it would
-# warn of each.
+# Else the library warns at each fork (data loaders, two-process training) after it used threads.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 WORD_START = "▁"
@@ -29,8 +28,7 @@ class Tokenizer:
     """A trained tokeniser.
 
     Ids below 4 (`<pad>`, `<unk>`, `<bos>`, `<eos>`) are ours alone: text that happens to say
-    `<eos>` is
-    unknown text, never the end of a sentence.
+    `<eos>` is unknown text, never the end of a sentence.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
@@ -80,8 +78,7 @@ class Tokenizer:
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
 
     def surfaces(self, text: str) -> list[str]:
-        """What each token of the text stands for, in the text's own characters, white space around
-        it left out.
+        """The characters of the text that each token stands for, without surrounding white space.
 
         A token reaches to where the next one starts: its offsets miss what normalisation put
         together.
@@ -103,11 +100,13 @@ class Tokenizer:
         return [token if token.strip() else "␣" for token in tokens]
 
     def id_of(self, token: str | int) -> int:
-        """The id of a token as `tokens` shows it, a word's start before a part of a word; ids are
-        taken as they are.
+        """The id of a token in the form that `tokens` shows.
+
+        A token at the start of a word takes precedence over a part of a word. Ids are returned as
+        they are.
 
         Raises ValueError for a token that the vocabulary lacks, and for `<pad>` and `<bos>`, which
-        nobody writes.
+        no model writes.
         """
         written = " " if token == "␣" else token
         names = (

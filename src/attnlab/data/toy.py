@@ -1,5 +1,6 @@
-"""Corpora of random sequences to copy or to reverse, for diagnosis and for generalisation to other
-lengths.
+"""Corpora of random sequences to copy or to reverse.
+
+They serve for diagnosis, and to test generalisation to other lengths.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ Length = Annotated[int, Field(ge=1, le=1_000)]
 
 @dataclass
 class SequenceCorpus(Corpus):
-    """Random sequences, each of which occurs once in all splits together. The symbols of both sides
-    are aligned.
+    """Random sequences with aligned symbols; each occurs once in all splits together.
 
     num_pairs: over the three splits.
     num_symbols: in the alphabet.

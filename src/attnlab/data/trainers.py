@@ -1,6 +1,4 @@
-"""The ways to cut text into tokens: words, characters, BPE pieces; and the tokenisers of a
-model.
-"""
+"""Trainers of tokenizers (words, characters, BPE pieces), and tokenizers taken from a model."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ from attnlab.batch import SPECIAL_TOKENS, UNK
 from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
-# A word with the mark of its start, or one punctuation mark: no piece spans the border between two
-# of them.
+# A word with its start mark, or one punctuation mark: no piece spans two matches.
 _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
@@ -50,8 +47,9 @@ class _Trainer(TokenizerTrainer):
         return [*steps, normalizers.Lowercase()] if self.lowercase else steps
 
     def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
-        """Spaces become marks, so that joining the tokens gives the text back; a mark in the text
-        becomes `_`.
+        """Turn spaces into marks, so that the joined tokens give the text back.
+
+        A mark in the text becomes `_`.
         """
         marks = [normalizers.Replace(WORD_START, "_"), normalizers.Replace(" ", WORD_START)]
         backend.normalizer = normalizers.Sequence(
@@ -68,8 +66,8 @@ class WordTrainer(_Trainer):
     """Whole words.
 
     split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where
-        punctuation marks
-        are tokens of their own and a hidden mark at the start of words keeps the text restorable.
+        punctuation marks are tokens of their own and a hidden mark at the start of words keeps the
+        text restorable.
     """
 
     split: Literal["whitespace", "punctuation"] = "punctuation"
@@ -132,8 +130,7 @@ def _train_words(
     )
     backend.train_from_iterator(texts, trainer)
     state = json.loads(backend.to_str())
-    # Special tokens at 0 to 3 and no gap, though the library takes them for words where text has
-    # them.
+    # Special tokens have ids 0 to 3 without a gap, even where the library found them in the text.
     vocabulary = state["model"]["vocab"]
     words = sorted((i, word) for word, i in vocabulary.items() if word not in SPECIAL_TOKENS)
     state["model"]["vocab"] = {

@@ -1,5 +1,4 @@
-"""Users' files, read as they wrote them: every wanted cell as text, with the file and the line that
-it stands in.
+"""Readers of users' files: every wanted cell as text, with its file and line.
 
 Nothing here guesses a type, a shape or a line end: `01` stays `01`, `NA` is a word, and only a line
 feed ends a line.

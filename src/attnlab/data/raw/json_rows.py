@@ -1,5 +1,6 @@
-"""Rows of JSON: objects line by line, a list of objects, or one object of lists. Numbers keep their
-spelling.
+"""Rows of JSON: an object per line, a list of objects, or one object of lists.
+
+Numbers keep their spelling.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ Placed = Iterator[tuple[str, Any]]
 def read_json(
     path: Path, name: str, wanted: Sequence[str], form: Format, place: str
 ) -> Iterator[Row]:
-    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into an
-    object.
+    """The wanted cells of each row, in the form that `read_table` yields.
 
-    In jsonl and ndjson each line is a row; json may also be one document.
+    A dot in a column reaches into a nested object. In jsonl and ndjson each line is a row; json may
+    also be one document.
     """
     has_rows = False
     seen: set[str] = set()
@@ -84,8 +85,7 @@ def _rows(
         return
     number, line = first
 
-    # A first line that is an object by itself begins a file of one row a line; else the file is one
-    # document.
+    # If the first line is an object by itself, each line is a row; else the file is one document.
     row = _whole(line) if field is None else None
     if row is None:
         text = "".join(chain([line], (each for _, each in numbered)))
@@ -222,8 +222,9 @@ def _keys_of_rows(value: Any) -> list[str]:
 
 
 def _cell(row: dict[str, Any], column: str) -> Any:
-    """The value of a column, or of `a.b` the value `b` of the object `a`; `_MISSING` where there is
-    none.
+    """The value of a column; for `a.b` the value of `b` in the object `a`.
+
+    `_MISSING` if there is none.
     """
     if column in row:
         return row[column]

@@ -1,5 +1,6 @@
-"""Lines of a text file: unpacked, decoded, split at line feeds alone, and faults named by file and
-line.
+"""Lines of a text file: unpacked, decoded, and split at line feeds alone.
+
+Errors name the file and the line.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ def faults_of(place: str) -> Iterator[None]:
 
 
 def _check_line_ends(first: str, place: str) -> None:
-    """Raise ExperimentError where the first line is the whole of a file that ends its lines as old
-    Macs did.
+    """Raise ExperimentError for a file with the line ends of old Macs (carriage returns).
+
+    The first line is then the whole file.
     """
     if first.endswith("\n"):
         return

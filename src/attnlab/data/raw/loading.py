@@ -32,8 +32,9 @@ from attnlab.errors import ExperimentError
 
 
 class RawData:
-    """The splits of a hub dataset, or of the local `path` that takes its place; each is read when
-    it is asked for.
+    """The splits of a hub dataset, or of the local `path` that takes its place.
+
+    Each is read when it is asked for.
 
     columns: the wanted ones by their new names, two at least.
     notes: sentences about what was ignored.
@@ -69,15 +70,16 @@ class RawData:
         return list(self._splits)
 
     def read(self, split: str) -> datasets.Dataset:
-        """The wanted columns of a split, as text, with PLACE and FAULT beside them; raises
-        MissingColumnError, too.
+        """The wanted columns of a split, as text, with PLACE and FAULT beside them.
+
+        It also raises MissingColumnError.
         """
         wanted = list(self._columns.values())
         rows = chain.from_iterable(
             source.rows(wanted, self._note) for source in self._splits[split]
         )
-        # Reading anew is cheap, and a cache could go stale. The rows are mapped: they outlive their
-        # file's name.
+        # Reading again is cheap, and a cache could become stale. The rows are memory-mapped: they
+        # stay readable after their file is removed.
         with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
             read = write_rows(
                 rows, self._columns, Path(folder) / f"{split.replace('/', '_')}.arrow"
@@ -120,8 +122,7 @@ def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Fo
         str(split): [_path_in_repository(url) for url in urls] for split, urls in resolved.items()
     }
     wanted = list(chain.from_iterable(names.values()))
-    # The card says which files make which split, and is needed where the next command has no
-    # network.
+    # The card says which files form which split. A later command without a network needs it.
     patterns = [*wanted, "README.md", ".huggingface.yaml"]
     folder = huggingface_hub.snapshot_download(
         dataset, repo_type="dataset", revision=revision, allow_patterns=patterns
@@ -174,8 +175,9 @@ def _files_of_snapshot(
 
 
 def _prepared_by_datasets(builder: datasets.DatasetBuilder, place: str) -> Found:
-    """What `datasets` itself prepared before, where the hub cannot be reached: its types are those
-    that it guessed.
+    """The copy that `datasets` itself prepared earlier, for when the hub cannot be reached.
+
+    Its types are those that `datasets` guessed.
     """
     builder.download_and_prepare()
     prepared: Any = builder.as_dataset()
@@ -188,8 +190,9 @@ def _prepared_by_datasets(builder: datasets.DatasetBuilder, place: str) -> Found
 
 @contextmanager
 def _library(place: str) -> Iterator[None]:
-    """Silence `datasets`, and raise its errors as one sentence that begins with the place in the
-    config.
+    """Silence `datasets`, and raise its errors as one sentence that begins with `place`.
+
+    place: the place in the config.
     """
     logger = logging.getLogger("datasets")
     level, bars = logger.level, datasets.are_progress_bars_disabled()

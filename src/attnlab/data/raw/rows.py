@@ -1,6 +1,4 @@
-"""Rows of text on their way from a file to a `datasets.Dataset`, each with the place that it comes
-from.
-"""
+"""Rows of text between a file and a `datasets.Dataset`, each with its place in the file."""
 
 from __future__ import annotations
 
@@ -61,8 +59,9 @@ def as_cell(value: object) -> Cell:
 
 
 def same_name(column: str, names: Iterable[str]) -> str | None:
-    """The name that is the column's, also in the other Unicode form of Hangul and accents; None
-    where there is none.
+    """The name that is the same as `column`, or None.
+
+    Hangul and accents may be written in the other Unicode form.
     """
     wanted = unicodedata.normalize("NFC", column)
     return next((name for name in names if unicodedata.normalize("NFC", name) == wanted), None)
@@ -89,11 +88,11 @@ class MissingColumnError(Exception):
 
 
 def write_rows(rows: Iterator[Row], columns: Mapping[str, str], path: Path) -> datasets.Dataset:
-    """Write rows to an Arrow file batch by batch, and open it; the rows are mapped, and survive the
-    file's removal.
+    """Write rows to an Arrow file batch by batch, and open it.
 
-    columns: {name in the dataset: name in the file} of the cells. PLACE and FAULT stand behind
-        them.
+    The rows are memory-mapped, so they survive the removal of the file.
+
+    columns: {name in the dataset: name in the file} of the cells. PLACE and FAULT follow them.
     """
     schema = pa.schema(dict.fromkeys((*columns, PLACE, FAULT), pa.string()))
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as stream:

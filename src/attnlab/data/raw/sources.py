@@ -1,6 +1,4 @@
-"""What the rows of a split are read from: a file, parallel text files, or rows with types of their
-own.
-"""
+"""Sources of a split's rows: a file, parallel text files, or rows with types of their own."""
 
 from __future__ import annotations
 

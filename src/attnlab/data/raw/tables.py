@@ -63,8 +63,7 @@ def read_table(
     seen = _Remarkable(name, quoted=kind == "csv")
     width: int | None = None
     for number, end, fields in rows:
-        # Of files that were put together each brings its header; a file may also have the one that
-        # the config gives.
+        # Concatenated files repeat the header; a file may also have the one that the config gives.
         if [field.removeprefix(BYTE_ORDER_MARK) for field in fields] == header.names:
             seen.header_again(number, is_first=number == 1)
             continue
@@ -104,8 +103,10 @@ class _Remarkable:
     def row(
         self, number: int, end: int, cells: Sequence[str | None], nameless: Sequence[str]
     ) -> None:
-        """number, end: the first and the last line of the row. nameless: its fields in columns
-        without a name.
+        """Check a row for what is ignored or may be a mistake.
+
+        number, end: the first and the last line of the row.
+        nameless: its fields in columns without a name.
         """
         self._rows += 1
         if end > number:
@@ -168,8 +169,9 @@ class _Header:
         return self.names.index(name)
 
     def width_of_rows(self, first: list[str]) -> int:
-        """How many fields each row must have, by the first one: empty ones may follow the last
-        column in every row.
+        """The number of fields that each row must have, given the first row.
+
+        Empty fields may follow the last column in every row.
         """
         named = len(self.names)
         has_empty_end = len(first) > named and not "".join(first[named:]).strip()

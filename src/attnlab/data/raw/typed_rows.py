@@ -1,6 +1,4 @@
-"""Rows of files that know the types of their columns: parquet, and folders that `datasets`
-saved.
-"""
+"""Rows of files with typed columns: parquet, and folders that `datasets` saved."""
 
 from __future__ import annotations
 
@@ -18,8 +16,9 @@ from attnlab.data.raw.rows import ROWS_OF_A_BATCH, Cell, MissingColumnError, Row
 
 
 def read_parquet(path: Path, name: str, wanted: Sequence[str], place: str) -> Iterator[Row]:
-    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into a
-    nested one.
+    """The wanted cells of each row, in the form that `read_table` yields.
+
+    A dot in a column reaches into a nested one.
     """
     with faults_of(place), pq.ParquetFile(path) as file:
         top = _top_levels(file.schema_arrow, wanted)
@@ -67,9 +66,7 @@ def class_names(features: datasets.Features | None, column: str) -> list[str] | 
 
 
 def parquet_features(path: Path) -> datasets.Features | None:
-    """The features that `datasets` noted in a parquet file; None where it did not write the
-    file.
-    """
+    """The features that `datasets` noted in a parquet file; None if it did not write the file."""
     with faults_of(str(path)):
         schema = pq.read_schema(path)
     is_of_datasets = bool(schema.metadata) and b"huggingface" in schema.metadata
@@ -103,8 +100,9 @@ def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
 
 
 def _path_of(column: str, schema: pa.Schema) -> list[str] | None:
-    """The names that lead to a column, of which the later ones are of fields inside of it; None
-    where there is none.
+    """The names that lead to a column, or None if there is no such column.
+
+    After the first name come those of nested fields.
     """
     name = same_name(column, schema.names)
     if name is not None:
