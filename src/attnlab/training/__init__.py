@@ -1,3 +1,4 @@
-"""Training: settings, teacher forcing, loss, the LightningModules, checkpoints, exact resume and
-the metric spool.
+"""Training: settings, teacher forcing, loss, LightningModules, checkpoints, resume, metric spool.
+
+A training resumes exactly, to the bit.
 """

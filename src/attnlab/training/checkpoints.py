@@ -1,5 +1,6 @@
-"""Checkpoints: how they are written and when, which are the best, and the model and results that
-are read from them.
+"""Checkpoints: how and when they are written, which are the best, and what is read from them.
+
+The final model and the results are read from checkpoints.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ _PREFIX = "model."
 
 
 class CheckpointFiles(TorchCheckpointIO):
-    """Writes Lightning's checkpoints atomically, and keeps the previous `last.ckpt` in case the new
-    one is damaged.
+    """Writes Lightning's checkpoints atomically.
 
-    Lightning writes to the temporary folder and moves the file from there: between file systems
-    that is a copy, which a killed process leaves incomplete.
+    The previous `last.ckpt` is kept in case the new one is damaged. Lightning writes to the
+    temporary folder and moves the file from there: between file systems that is a copy, which a
+    killed process leaves incomplete.
     """
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
     ) -> None:
-        """Raises ExperimentError if the file cannot be written (a full disk, no permission); older
+        """Write a checkpoint.
+
+        Raises ExperimentError if the file cannot be written (a full disk, no permission); older
         checkpoints stay.
         """
         path = Path(path)
@@ -55,8 +58,7 @@ class CheckpointFiles(TorchCheckpointIO):
                     sync(temporary)
                     os.replace(path, path.with_name(BEFORE_LAST))
         except (OSError, RuntimeError) as error:
-            # When it closes a file on a full disk, torch raises a RuntimeError of its own over what
-            # the disk said.
+            # When torch closes a file on a full disk, its own RuntimeError hides the OSError.
             fault = error if isinstance(error, OSError) else error.__context__
             if not isinstance(fault, OSError):
                 raise
@@ -112,14 +114,13 @@ def _renamed(state: dict[str, Any], rename: Callable[[str], str]) -> dict[str, A
 
 
 class LastCheckpoint(Checkpoint):
-    """Writes `last.ckpt` after every validation, after `every_minutes` without one, and on a stop
-    signal.
+    """Writes `last.ckpt` after each validation, after `every_minutes` without one, and on a signal.
 
-    By time and on a signal it is written between two steps; all processes of a training write at
-    the same step.
+    Between validations, it is written between two steps, by all processes of a training at the same
+    step. The signals are stop signals.
 
     every_minutes: None writes at validations and on signals only.
-    accumulate: parts of a batch; between them there is no step to go on from.
+    accumulate: parts of a batch; a training cannot resume between them.
     """
 
     def __init__(self, folder: Path, every_minutes: float | None, accumulate: int = 1) -> None:
@@ -190,9 +191,7 @@ class LastCheckpoint(Checkpoint):
 
 
 def _in_any_process(trainer: pl.Trainer, number: int, due: bool) -> tuple[int, bool]:
-    """The signal that any of the processes received, and whether a checkpoint is due in any of
-    them.
-    """
+    """The signal that any process received, and whether a checkpoint is due in any process."""
     if trainer.world_size == 1:
         return number, due
     asked = torch.tensor([number, int(due)], device=trainer.strategy.root_device)
@@ -220,8 +219,7 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
 
 
 def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
-    """The `count` best checkpoints of a finished training, the best first; fewer if there are
-    fewer.
+    """The `count` best checkpoints of a finished training, best first, or all if there are fewer.
 
     Raises ExperimentError if one of them is damaged.
     """

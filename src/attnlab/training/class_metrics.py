@@ -1,5 +1,6 @@
-"""Accuracy, F1, negative log-likelihood and confusions of classified sentences, through
-torchmetrics.
+"""Metrics of classified sentences: accuracy, F1, negative log-likelihood and confusions.
+
+torchmetrics computes them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ SIGNATURES = {
 
 
 class ClassMetrics(nn.Module):
-    """Metrics accumulated over batches and processes; two classes are treated like any other
-    number.
+    """Metrics accumulated over batches and processes.
 
-    `compute` gives `accuracy`, `f1` (macro) in 0..1 and `nll` in nats a sentence.
+    Two classes are treated like any other number. `compute` gives `accuracy`, `f1` (macro) in 0..1
+    and `nll` in nats a sentence.
     """
 
     def __init__(self, num_classes: int) -> None:
@@ -55,8 +56,9 @@ class ClassMetrics(nn.Module):
         }
 
     def confusions(self) -> Tensor:
-        """(C, C) long: row i, column j counts the sentences of class i that were classified as
-        j.
+        """The confusion matrix, (C, C) long.
+
+        Row i, column j counts the sentences of class i that were classified as j.
         """
         confusions = self.confusion.compute()
         assert isinstance(confusions, torch.Tensor)

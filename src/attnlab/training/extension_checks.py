@@ -1,5 +1,6 @@
-"""Checks of what a config adds to Lightning's Trainer (trainer, callbacks, loggers), before
-anything runs.
+"""Checks of what a config adds to Lightning's Trainer (trainer, callbacks, loggers).
+
+They run before anything else does.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ from attnlab.training.settings import Training
 from attnlab.training.trainer import length_of, own_parts, quiet_lightning
 from attnlab.training.trainer_section import trainer_arguments
 
-# Callbacks that would overrule a setting of attnlab in silence, or need what its modules do not
-# have.
+# Callbacks that would silently override a setting of attnlab, or need what its modules lack.
 REPLACED: dict[type[pl.Callback], str] = {
     BackboneFinetuning: (
         "its models have no backbone; use training.initial_weights to go on from trained weights"
@@ -131,9 +131,7 @@ def _may_log(kind: type) -> bool:
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """The global names and the attributes that a function reads, and those of the functions in
-    it.
-    """
+    """The global names and the attributes that a function and its inner functions read."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return set(code.co_names).union(*map(_names_in, inner))
 

@@ -1,6 +1,4 @@
-"""Hardware settings: device, processes, precision, threads; and the check that this machine has
-them.
-"""
+"""Hardware settings (device, processes, precision, threads), and their check on this machine."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ def cpu_has_bfloat16() -> bool:
 
     It needs AVX-512 with bfloat16 instructions (or AMX, which comes with them). With plain AVX-512,
     oneDNN converts in software, at less than half of float32's speed; with AVX2 it refuses a
-    bfloat16 LSTM, and torch's own products are
-    a hundred times slower. ARM was never tried.
+    bfloat16 LSTM, and torch's own products are a hundred times slower. ARM was never tried.
     """
     known = torch.cpu.get_capabilities()
     if not torch.backends.mkldnn.is_available() or not (
@@ -47,8 +44,9 @@ def cpu_has_bfloat16() -> bool:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where and how an experiment computes. All of it is explicit, because all of it may change the
-    bits of a result.
+    """Where and how an experiment computes.
+
+    All of it is explicit, because all of it may change the bits of a result.
 
     accelerator: the kind of device.
     devices: processes of one node, one device each.
@@ -115,11 +113,10 @@ class Hardware:
             )
 
     def check_available(self) -> None:
-        """Raise ExperimentError if this machine lacks the devices or its CPU bfloat16, or has fewer
-        cores than threads.
+        """Raise ExperimentError if this machine lacks the devices, CPU bfloat16, or enough cores.
 
-        More threads than cores are slower than one thread: each small operation waits for all of
-        them.
+        There must be a core for each thread. With more threads than cores, each small operation
+        waits for all threads, which is slower than one thread.
         """
         available = {
             "cpu": True,

@@ -16,8 +16,9 @@ ROWS = 64  # of the logits, processed at a time, so that intermediate results st
 
 
 class SummedLoss(NamedTuple):
-    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; equal without
-    label smoothing.
+    """Two sums over real target tokens (`<eos>` included) or sentences, in nats.
+
+    They are equal without label smoothing.
     """
 
     loss: Tensor  # (), what training lowers
@@ -27,12 +28,12 @@ class SummedLoss(NamedTuple):
 def summed_loss(
     output: nn.Linear, unrolled: Unrolled, batch: Batch, label_smoothing: float
 ) -> SummedLoss:
-    """The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), and that against
-    the labels.
+    """The cross-entropy against smoothed labels, and the cross-entropy against the labels.
 
-    Of a label's probability, the part ε = `label_smoothing` is spread evenly over all V entries of
-    the vocabulary, the label itself included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed
-    before the output layer, the widest of the model.
+    Label smoothing is that of Szegedy et al. 2016, section 7. Of a label's probability, the part
+    ε = `label_smoothing` is spread evenly over all V entries of the vocabulary, the label itself
+    included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed before the output layer, the
+    widest of the model.
     """
     # N real tokens
     readout, labels = unrolled.readout[batch.target_mask], batch.target_output[batch.target_mask]
@@ -60,11 +61,11 @@ def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: flo
 def output_loss(
     output: nn.Linear, readout: Tensor, labels: Tensor, label_smoothing: float
 ) -> SummedLoss:
-    """The output layer and its loss in one operation: readout (N, R), labels (N,). Only the loss
-    has a gradient.
+    """The output layer and its loss in one operation: readout (N, R), labels (N,).
 
-    The same as `smoothed_nll` of the log-softmax of the output layer, but the logits, the largest
-    tensor of the model, are stored once and overwritten by their own gradient.
+    Only the loss has a gradient. The result is that of `smoothed_nll` of the log-softmax of the
+    output layer, but the logits, the largest tensor of the model, are stored once and overwritten
+    by their own gradient.
     """
     return SummedLoss(
         *_OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing)
@@ -81,22 +82,21 @@ class _OutputLoss(torch.autograd.Function):
         labels: Tensor,
         label_smoothing: float,
     ) -> tuple[Tensor, Tensor]:
-        # 1. Under autocast the product is of half precision, and everything after it of single
-        # precision.
+        # 1. Under autocast the product is in half precision, and all after it in single precision.
         kind = readout.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         x, cast_weight = readout.to(dtype), weight.to(dtype)
         logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
-        # 2. A few rows at a time: add their loss, and replace each logit z by the gradient dL/dz =
-        # p - q'.
+        # 2. A few rows at a time: add their loss, and replace each logit z by its gradient,
+        # dL/dz = p - q'.
         nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         uniform = nll.clone()  # the cross-entropy against 1 / V
         spread = label_smoothing / logits.shape[1]
         for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
             z, its_labels = rows.to(nll.dtype), its_labels.unsqueeze(1)
             probabilities = z.softmax(-1)
-            # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has p =
-            # exp(z - log sum).
+            # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has
+            # p = exp(z - log sum).
             log_sum = z.amax(-1, keepdim=True) - probabilities.amax(-1, keepdim=True).log()
             nll += (log_sum - z.gather(1, its_labels)).sum()
             if label_smoothing:

@@ -1,6 +1,4 @@
-"""The LightningModules of translation and of classification: training step, validation and their
-metrics.
-"""
+"""The LightningModules of translation and classification: training, validation and metrics."""
 
 from __future__ import annotations
 
@@ -40,8 +38,11 @@ _REMEDY = (
 
 @dataclass
 class Parts:
-    """The parts of a batch that were computed so far: how many, their tokens or sentences, and
-    their sums to log.
+    """The parts of a batch that were computed so far.
+
+    number: how many parts.
+    count: their tokens or sentences.
+    sums: their sums to log.
     """
 
     number: int = 0
@@ -50,8 +51,9 @@ class Parts:
 
 
 class LabModule(pl.LightningModule):
-    """What both modules do around a step: clip, log, schedule, divide the loss, stop a diverged
-    training.
+    """The base class of both modules: what surrounds a training step.
+
+    It clips, logs, schedules, divides the loss, and stops a diverged training.
 
     epoch_metric: the name of the mean NLL over an epoch.
     training_nll: that mean so far. By default torchmetrics drops NaN, which would hide a diverged
@@ -69,23 +71,23 @@ class LabModule(pl.LightningModule):
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Any:
-        """Raises ExperimentError: a checkpoint has no tokenizers, and does not say what its module
-        was made of.
+        """Raises ExperimentError: a module cannot be built from a checkpoint alone.
+
+        A checkpoint has no tokenizers, and does not record the arguments of its module.
         """
         raise ExperimentError(
             "a checkpoint holds the state of a training, to go on from with the same command; load "
-            "the trained model "
-            'with attnlab.load("<runs/points/identity>/model"), and see training.initial_weights '
-            "to train it further"
+            'the trained model with attnlab.load("<runs/points/identity>/model"), and see '
+            "training.initial_weights to train it further"
         )
 
     @property
     def is_recorded(self) -> bool:
-        """Whether this step's metrics are logged; Lightning would collect those of all steps, which
-        takes time.
+        """Whether this step's metrics are logged.
 
-        Those of a step before a validation or the end of an epoch are for callbacks that monitor
-        them: Lightning writes them to no logger.
+        Lightning would collect those of all steps, which takes time. Metrics of a step before a
+        validation or the end of an epoch are for callbacks that monitor them: Lightning writes them
+        to no logger.
         """
         step, validate_every = self.global_step + 1, self.settings.validate_every
         is_watched = self.trainer.is_last_batch or (
@@ -105,8 +107,9 @@ class LabModule(pl.LightningModule):
         self.check_finite("the loss", loss)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        """Clip by the norm over all parameters, and log the norm from before; a limit of 0 does not
-        clip.
+        """Clip by the norm over all parameters, and log the norm before clipping.
+
+        A limit of 0 does not clip.
         """
         if self.settings.accumulate > 1:
             count = self.count_per_process(self._parts.count)
@@ -122,11 +125,10 @@ class LabModule(pl.LightningModule):
             self.log("train/learning_rate", optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, *args: Any) -> None:
-        """Log the mean over the epoch's steps so far, after the last step of an epoch and of the
-        training.
+        """Log the mean over the epoch's steps after the last step of an epoch and of the training.
 
         Lightning's own end of an epoch comes after the last checkpoint: a training killed in
-        between would lose it.
+        between would lose the mean.
         """
         trainer = self.trainer
         if not (trainer.is_last_batch or trainer.global_step >= trainer.max_steps):
@@ -154,11 +156,10 @@ class LabModule(pl.LightningModule):
             scheduler.step(measured[self.settings.monitored_metric])
 
     def count_per_process(self, count: int) -> float:
-        """The mean number of tokens or sentences of a process in this global batch; `count` is this
-        process's own.
+        """The mean number of tokens or sentences per process in this global batch.
 
-        Processes average their gradients. With the same divisor in each, the average is the
-        gradient of the mean over the whole global batch.
+        `count` is this process's own number. Processes average their gradients. With the same
+        divisor in each, the average is the gradient of the mean over the whole global batch.
         """
         if self.trainer.world_size == 1:
             return count
@@ -167,8 +168,7 @@ class LabModule(pl.LightningModule):
         return total.item() / self.trainer.world_size
 
     def mean_over_batch(self, loss: Tensor, count: int, shown: Mapping[str, Tensor]) -> Tensor:
-        """What a training step returns, so that the gradient is that of the mean over the whole
-        batch.
+        """The result of a training step, whose gradient is that of the mean over the whole batch.
 
         With `accumulate`, parts hold different counts. So their gradients are summed, and divided
         once by the count of all (in `configure_gradient_clipping`); a mean of the parts' means
@@ -195,11 +195,10 @@ class LabModule(pl.LightningModule):
         return loss / self.count_per_process(count) if accumulate == 1 else loss * accumulate
 
     def check_finite(self, what: str, value: Tensor) -> None:
-        """Raise ExperimentError if a step's loss or gradient norm is not finite, before the
-        optimiser uses it.
+        """Raise ExperimentError if a step's loss or gradient norm is not finite.
 
-        On an accelerator, where reading a value waits for the device, only in steps whose metrics
-        are logged.
+        It is called before the optimiser uses the value. On an accelerator, where reading a value
+        waits for the device, it checks only steps whose metrics are logged.
         """
         if (value.device.type != "cpu" and not self.is_recorded) or bool(value.isfinite()):
             return

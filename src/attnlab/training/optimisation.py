@@ -17,8 +17,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 Factor = Annotated[float, Field(gt=0, lt=1)]
 
 # Lightning steps a scheduler by epochs or by steps, never by validations. So the module steps a
-# plateau itself; Lightning saves its state in the checkpoints, and with this frequency never steps
-# it.
+# plateau itself. Lightning saves its state in the checkpoints; at this frequency it never steps it.
 NEVER = 10**12
 
 
@@ -35,8 +34,7 @@ class Optimizer(ABC):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015); weight decay is decoupled from the gradient (Loshchilov and Hutter
-    2019).
+    """Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019).
 
     beta1, beta2: the decay of the mean of the gradients, and of the mean of their squares.
     """
@@ -129,8 +127,10 @@ class Schedule(ABC):
     def __call__(
         self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
     ) -> Any:
-        """The entry; `total_steps` is the length of the training, `monitor` and `mode` the metric
-        of a plateau.
+        """The scheduler entry.
+
+        total_steps: the length of the training.
+        monitor, mode: the metric of a plateau.
         """
 
 
@@ -148,8 +148,7 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True)
 class PlateauSchedule(Schedule):
-    """The rate is multiplied by `factor` after more than `patience` validations without an
-    improvement.
+    """Multiplies the rate by `factor` after more than `patience` validations without improvement.
 
     factor: of the rate.
     patience: in validations.
@@ -175,8 +174,9 @@ class PlateauSchedule(Schedule):
 
 @dataclass(frozen=True)
 class CosineSchedule(Schedule):
-    """Half a cosine wave from the full rate to zero (Loshchilov and Hutter 2017), after a linear
-    warm-up.
+    """Half a cosine wave from the full rate to zero (Loshchilov and Hutter 2017), after warm-up.
+
+    The warm-up is linear.
     """
 
     warmup_steps: NonNegativeInt = 0
@@ -193,8 +193,7 @@ class CosineSchedule(Schedule):
 
 @dataclass(frozen=True)
 class HalvingSchedule(Schedule):
-    """The rate is halved every `every_steps` once `start_step` is reached (Luong et al. 2015,
-    section 4.1).
+    """Halves the rate every `every_steps` from `start_step` on (Luong et al. 2015, section 4.1).
 
     start_step: of the first halving.
     every_steps: between two halvings.

@@ -1,5 +1,6 @@
-"""Stop signals, and the processes of a training: signals reach all of them, and none outlives its
-parent.
+"""Stop signals and the processes of a training.
+
+Signals reach all processes, and no process outlives its parent.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "
 
 
 class StopSignals:
-    """Records a stop signal until the current step has ended; a second Ctrl-C raises
-    KeyboardInterrupt at once.
+    """Records a stop signal until the current step has ended.
+
+    A second Ctrl-C raises KeyboardInterrupt at once.
 
     received: a signal that is not handled yet.
     """
@@ -40,8 +42,9 @@ class StopSignals:
         self._before: dict[int, Any] = {}
 
     def remember_handlers(self) -> None:
-        """To be called before Lightning sets handlers of its own, which wait for processes that may
-        not answer.
+        """Store the current handlers, before Lightning sets handlers of its own.
+
+        Lightning's handlers wait for processes that may not answer.
         """
         self._before = {number: signal.getsignal(number) for number in (*STOPPING, *REQUEUING)}
 
@@ -53,8 +56,9 @@ class StopSignals:
                 signal.signal(number, self._record)
 
     def handle(self, number: int) -> None:
-        """Call the handler from before `listen`; without one, or with Python's own, end the
-        process.
+        """Call the handler from before `listen`.
+
+        Without one, or with Python's own, end the process.
         """
         self.received = None
         handler: Callable[[int, FrameType | None], Any] | Any = self._before.get(number)
@@ -64,8 +68,7 @@ class StopSignals:
 
     def _record(self, number: int, frame: FrameType | None) -> None:
         self.received = number
-        # A terminal sends Ctrl-C to every process. Forked ones leave the second Ctrl-C to their
-        # parent.
+        # A terminal sends Ctrl-C to every process. Forked ones leave the second to their parent.
         if number == signal.SIGINT and os.getpid() == self._made_in:
             signal.signal(number, self._before[number])
             _announce_stop()
@@ -82,8 +85,7 @@ def _announce_stop() -> None:
 
 @contextmanager
 def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
-    """Around `trainer.fit`: forward stop signals to forked training processes, and report how they
-    ended.
+    """Around `trainer.fit`: forward stop signals to forked processes, and report how they ended.
 
     Does nothing if this process trains itself.
 
@@ -138,8 +140,9 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
 
 @contextmanager
 def explain_out_of_memory(remedy: str) -> Iterator[None]:
-    """Raise ExperimentError `out of memory: ...; <remedy>` if the device or the process runs out of
-    memory.
+    """Raise ExperimentError `out of memory: ...; <remedy>` if memory runs out.
+
+    The memory is that of the device or the process.
     """
     try:
         yield
@@ -152,11 +155,11 @@ def explain_out_of_memory(remedy: str) -> Iterator[None]:
 
 
 class EndWithParent(pl.Callback):
-    """Ends a training process whose parent was killed; it would train on, and write, beside a
-    resumed training.
+    """Ends a training process whose parent was killed.
 
-    Processes of `ddp_fork` are children of the process that made this callback. Those of `ddp`,
-    except the first of each node, are children of that first process, of torchrun or of Slurm.
+    It would otherwise train on, and write to the same files as a resumed training. Processes of
+    `ddp_fork` are children of the process that made this callback. Those of `ddp`, except the first
+    of each node, are children of that first process, of torchrun or of Slurm.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,4 @@
-"""The progress of a training on the terminal: a bar over its steps, and a line for each
-validation.
-"""
+"""Progress of a training on the terminal: a bar over its steps and a line per validation."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ _log = logging.getLogger(__name__)
 
 
 class TrainingBar(pl.Callback):
-    """A bar over all steps with the time left. Lightning's own bars count the batches of one
-    epoch.
+    """A bar over all steps with the time left.
+
+    Lightning's own bars count the batches of one epoch.
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -39,9 +38,7 @@ class TrainingBar(pl.Callback):
 
 
 class ValidationLines(pl.Callback):
-    """Prints and logs a line for each validation, also where there is no terminal for a progress
-    bar.
-    """
+    """Prints and logs a line for each validation, also without a terminal for a progress bar."""
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not trainer.is_global_zero:

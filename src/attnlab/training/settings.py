@@ -83,9 +83,7 @@ class Training(ABC):
     @property
     @abstractmethod
     def monitored_metric(self) -> str:
-        """The logged name of the metric that the best checkpoint, early stopping and plateaus
-        depend on.
-        """
+        """The logged name of the metric for the best checkpoint, early stopping and plateaus."""
 
     @property
     def monitor_mode(self) -> Literal["min", "max"]:
@@ -93,8 +91,9 @@ class Training(ABC):
         return "min" if self.monitored_metric.endswith("nll") else "max"
 
     def steps_per_epoch(self, batches: int) -> int:
-        """The optimiser steps of an epoch whose loader gives so many batches, parts of batches
-        counted.
+        """The optimiser steps of an epoch whose loader yields so many batches.
+
+        Each part of a batch counts as one.
         """
         return min(batches // self.accumulate, self.limit_batches or batches)
 

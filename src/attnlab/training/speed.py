@@ -18,19 +18,22 @@ from attnlab.batch import Batch
 class SpeedCounters(pl.Callback):
     """Logs counters every `every` steps, in the first process only.
 
-    speed/target_tokens: real target tokens trained on so far, `<eos>` included; speed/sentences:
-    sentences so far. speed/target_tokens_per_cpu_second: the mean so far.
-    time/training_cpu_seconds: of this process and its children. time/validation_cpu_seconds: the
-        same during validations, including pictures, checkpoints and their upload.
+    speed/target_tokens: real target tokens trained on so far, `<eos>` included.
+    speed/sentences: sentences so far.
+    speed/target_tokens_per_cpu_second: the mean so far.
+    time/training_cpu_seconds: of this process and its children.
+    time/validation_cpu_seconds: the same during validations, including pictures, checkpoints and
+        their upload.
     time/training_wall_seconds, time/validation_wall_seconds: wall-clock time, which includes a
-    GPU's work. system/resident_megabytes: memory of this process.
+        GPU's work.
+    system/resident_megabytes: memory of this process.
     system/peak_training_megabytes: its peak since this process started to train; Linux only.
     system/peak_cuda_megabytes: the peak of tensors on the GPU since then; on a GPU only.
 
     The rate uses processor time, which other programs on the machine disturb less than wall-clock
     time. With several processes, all counters are those of the first one without its children,
-    which may be the others. A resumed
-    training continues the counters of its checkpoint, except for the peaks.
+    which may be the others. A resumed training continues the counters of its checkpoint, except for
+    the peaks.
     """
 
     def __init__(self, every: int) -> None:
@@ -128,8 +131,9 @@ def reset_peaks() -> None:
 
 
 def peak_megabytes() -> dict[str, float]:
-    """The peaks since `reset_peaks`, by the metric's name: of memory on Linux, of tensors on a GPU
-    that is in use.
+    """The peaks since `reset_peaks`, by the metric's name.
+
+    They are those of memory on Linux, and of tensors on a GPU that is in use.
     """
     peaks = {}
     with suppress(OSError):

@@ -91,8 +91,7 @@ class MetricSpool:
             ) from error
 
     def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The complete records from byte `offset` (up to `up_to`), and the offset after the last
-        one.
+        """The complete records from byte `offset` up to `up_to`, and the offset after the last one.
 
         Raises:
             ExperimentError: one of them is damaged.
@@ -110,8 +109,9 @@ class MetricSpool:
         return records, start
 
     def size(self) -> int:
-        """The offset after the last complete record. All before it is synced to disk and survives a
-        power failure.
+        """The offset after the last complete record.
+
+        All before it is synced to disk and survives a power failure.
         """
         if not self.path.exists():
             return 0
@@ -161,8 +161,9 @@ class MetricSpool:
 
 
 def history(path: Path) -> Iterator[HistoryRow]:
-    """The learning curves as a long table: records in file order, names sorted, without volatile
-    metrics.
+    """The learning curves as a long table, without volatile metrics.
+
+    Records are in file order, names sorted.
     """
     records, _ = MetricSpool(path).read()
     for record in records:
@@ -172,8 +173,9 @@ def history(path: Path) -> Iterator[HistoryRow]:
 
 
 def write_history(spool: Path, path: Path) -> None:
-    """Write the learning curves as CSV: `step, epoch, name, value`; the same training gives the
-    same bytes.
+    """Write the learning curves as CSV: `step, epoch, name, value`.
+
+    The same training gives the same bytes.
     """
     with atomic_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

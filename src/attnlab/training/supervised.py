@@ -62,8 +62,8 @@ class SupervisedTrainer(pl.Trainer):
             # By itself it would end with 0, which DVC takes for success.
             sys.exit(128 + signal.SIGTERM)
         except RuntimeError as error:
-            # Of a metric that a callback of the user's own was to log; others are known when the
-            # config is checked.
+            # A user's callback failed to log the metric. Metrics that no callback logs are found
+            # earlier, when the config is checked.
             if not str(error).startswith("Early stopping conditioned on metric"):
                 raise
             raise ExperimentError(f"callbacks: {error}") from error

@@ -1,6 +1,4 @@
-"""Teacher forcing: schedules of its ratio, and the coins that decide where the decoder is fed the
-reference.
-"""
+"""Teacher forcing: schedules of its ratio, and the coin tosses that choose the decoder's input."""
 
 from __future__ import annotations
 
@@ -25,15 +23,14 @@ STREAM = 2015
 
 
 class TeacherForcing(ABC):
-    """The probability, at each training step, that the decoder is fed the reference and not its own
-    guess.
+    """The probability, at each training step, that the decoder is fed the reference.
 
-    The class is the schedule. Every class has two more settings, independent of it:
+    Otherwise it is fed its own guess. The class is the schedule. Every class has two more settings,
+    independent of it:
 
     coin: what one toss decides for: a `token`, a `sequence` or the whole `batch`.
     guess: what is fed in place of the reference: the `argmax` of the last step's logits, or a
-        `sample` of their
-        softmax (Bengio et al. 2015, section 2.4, names both).
+        `sample` of their softmax (Bengio et al. 2015, section 2.4, names both).
     """
 
     coin: Coin = "token"
@@ -61,8 +58,9 @@ class ConstantTeacherForcing(TeacherForcing):
 
 @dataclass(frozen=True)
 class LinearTeacherForcing(TeacherForcing):
-    """ε_i = max(end, start - slope i), linear decay: max(ε, k - c i) in Bengio et al. 2015, section
-    2.4.
+    """ε_i = max(end, start - slope i), linear decay (Bengio et al. 2015, section 2.4).
+
+    The paper writes it as max(ε, k - c i).
 
     start, end: the ratio at the first step, and the least one.
     slope: how much the ratio falls at each optimiser step; it reaches `end` after (start - end) /
@@ -107,15 +105,16 @@ class InverseSigmoidTeacherForcing(TeacherForcing):
     guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
-        # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at i
-        # = 710 k.
+        # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at
+        # i = 710 k.
         shrunk = self.k * math.exp(-step / self.k)
         return shrunk / (shrunk + 1)
 
 
 def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor | None:
-    """(B, T) bool: True feeds the reference. None if that is so everywhere: the model then needs no
-    guesses.
+    """The tosses of a batch, (B, T) bool: True feeds the reference.
+
+    None if all are True: the model then needs no guesses.
 
     One toss for each token is Bengio et al. 2015; tossing once for a sequence, they found "much
     worse", because one error then leads to the next. One toss for a whole batch is what many

@@ -37,10 +37,11 @@ from attnlab.training.trainer_section import trainer_arguments
 def own_parts(
     callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
 ) -> tuple[list[pl.Callback], list[Logger]]:
-    """The callbacks and the loggers of a config's sections; raises ExperimentError with every
-    problem.
+    """The callbacks and the loggers of a config's sections.
 
-    folder: loggers that need a `save_dir` and are given none have a folder of their names in it.
+    folder: where a logger that needs a `save_dir` and is given none gets a folder of its name.
+
+    Raises ExperimentError with every problem.
     """
     problems: list[str] = []
     own_callbacks = [
@@ -58,8 +59,9 @@ def own_parts(
 
 
 def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str]) -> Any:
-    """The callback or logger of a node; None where it cannot be made, which `problems` then
-    says.
+    """The callback or logger of a node.
+
+    If it cannot be built, the result is None and the reason is added to `problems`.
     """
     try:
         return bind(node, kind, path)
@@ -117,8 +119,8 @@ def build_trainer(
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
         checkpoint,
-        # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one
-        # does.
+        # After BestCheckpoints, whose path and score it saves. Lightning's `save_last` would save
+        # only when BestCheckpoints does.
         LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
     ]
     if settings.patience is not None:
@@ -162,8 +164,7 @@ def build_trainer(
 
 
 def length_of(settings: Training, batches: int) -> tuple[int, int]:
-    """The steps of a training with so many batches an epoch, at most, and those between two
-    validations.
+    """(steps of a training at most, steps between two validations) for so many batches an epoch.
 
     Raises ExperimentError if it is too short for `average_checkpoints`.
     """
@@ -182,11 +183,10 @@ def length_of(settings: Training, batches: int) -> tuple[int, int]:
 
 
 class SpoolLogger(Logger):
-    """Writes Lightning's metrics to the spool, in the first process only; hyperparameters are
-    ignored.
+    """Writes Lightning's metrics to the spool, in the first process only.
 
-    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, like the
-    progress lines, the checkpoints and the heat maps.
+    Hyperparameters are ignored. Lightning numbers steps from 0. The spool counts the optimiser
+    steps taken, from 1, like the progress lines, the checkpoints and the heat maps.
     """
 
     def __init__(self, spool: MetricSpool) -> None:
@@ -241,16 +241,17 @@ class ValidateAtTheEnd(Checkpoint):
         self._validated_step = trainer.global_step
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # Stopped here, Lightning would validate no more. So the training makes one more step, and
-        # stops as ever.
+        # If stopped here, Lightning would not validate again. So the training makes one more step,
+        # and then stops as usual.
         if trainer.should_stop and self._validated_step != trainer.global_step:
             trainer.should_stop = False
             self._stop_after = trainer.global_step
 
 
 class Patience(EarlyStopping):
-    """Early stopping that also stops a resumed training whose patience had run out at its last
-    checkpoint.
+    """Early stopping that also stops a resumed training whose patience has already run out.
+
+    It had run out at the last checkpoint.
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -259,19 +260,19 @@ class Patience(EarlyStopping):
 
 
 class AveragedWeights(WeightAveraging):
-    """An exponential moving average of the weights, which validations, their pictures and
-    checkpoints read.
+    """An exponential moving average of the weights.
+
+    Validations, their pictures and checkpoints use it.
     """
 
-    # Lightning's own class has put the plain weights back when pictures are drawn, in
-    # `on_validation_end`.
+    # Lightning's own class restores the plain weights before `on_validation_end` draws pictures.
     on_validation_epoch_start = on_validation_epoch_end = pl.Callback.on_validation_epoch_end
     on_validation_start = WeightAveraging.on_validation_epoch_start
     on_validation_end = WeightAveraging.on_validation_epoch_end
 
     def __init__(self, decay: float) -> None:
-        # A young average keeps less, as TensorFlow's: the first weights would outweigh those of
-        # hundreds of steps.
+        # The decay starts low and grows, as in TensorFlow. Otherwise the first weights would
+        # outweigh those of hundreds of steps.
         super().__init__(
             use_buffers=False,
             avg_fn=lambda a, w, n: a.lerp(w, 1 - min(decay, float((1 + n) / (10 + n)))),

@@ -1,7 +1,7 @@
-"""Arguments of Lightning's Trainer that a config may give, and attnlab's own setting for each of
-the others.
+"""Arguments of Lightning's Trainer that a config may give.
 
-Free of Lightning, whose import takes seconds: a wrong argument is refused at once.
+For each of the others, attnlab's own setting is named. The module does not import Lightning, which
+takes seconds, so that a wrong argument is refused at once.
 """
 
 from __future__ import annotations
