@@ -41,11 +41,11 @@ def load(
 
 
 def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:
-    """The experiment that Hydra's overrides compose: `compose(["data=dates",
-    "model/attention=dot"])`.
+    """The experiment that Hydra's overrides compose.
 
-    `experiment.prepare()` gives its data; with these, `experiment.module(data)` and
-    `experiment.datamodule(data)` are what a `pl.Trainer` takes.
+    An example is `compose(["data=dates", "model/attention=dot"])`. `experiment.prepare()` gives its
+    data; with these, `experiment.module(data)` and `experiment.datamodule(data)` are what a
+    `pl.Trainer` takes.
 
     Raises ExperimentError with every problem of the config.
     """

@@ -25,8 +25,7 @@ class Padding:
     encoder, decoder: the side of the pads in the source and in the target.
     attention_masked: False lets the attention weigh pads too (its effect is `attention_pad_mass`).
     recurrence: what the recurrences do with pads. `skip` keeps the state across a pad, `read`
-        consumes it.
-        The encoder meets pads on either side, the decoder only where they come first.
+        consumes it. The encoder meets pads on either side, the decoder only where they come first.
     """
 
     encoder: Literal["pre", "post"] = "pre"
@@ -37,8 +36,9 @@ class Padding:
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """The sources of a padded batch; each ends with `<eos>`. `rows` are their row numbers in their
-    split.
+    """The sources of a padded batch.
+
+    Each ends with `<eos>`. `rows` are their row numbers in their split.
     """
 
     source: Tensor  # (B, S) long

@@ -1,5 +1,6 @@
-"""The error that a user reads, and how its sentences show values: long ones shortened, passwords
-masked.
+"""The error that a user reads, and how its sentences show values.
+
+Long values are shortened, and passwords masked.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ _CREDENTIALS = re.compile(
 
 
 class ExperimentError(Exception):
-    """Something the user can mend: each problem is a sentence with the place, what was given, what
-    is allowed.
+    """An error that the user can fix.
+
+    Each problem is a sentence with the place, the given value, and what is allowed.
     """
 
     def __init__(self, problems: str | Sequence[str]) -> None:
@@ -29,8 +31,8 @@ class ExperimentError(Exception):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ExperimentError], tuple[list[str]]]:
-        # Errors cross process borders (loader workers, parallel sweeps); the default would lose the
-        # list.
+        # Errors are pickled between processes (loader workers, parallel sweeps); the default would
+        # lose the list.
         return type(self), (self.problems,)
 
 
@@ -46,8 +48,9 @@ def show(value: Any, limit: int = 120) -> str:
 
 
 def masked(text: str) -> str:
-    """The text with `***` for the password of each address in it; a reference to a variable
-    stays.
+    """The text with `***` for the password of each address in it.
+
+    A reference to a variable stays.
     """
     return _CREDENTIALS.sub(
         lambda found: f"{found[1]}:{HIDDEN}@" if re.sub(_REFERENCE, "", found[2]) else found[0],
@@ -56,8 +59,9 @@ def masked(text: str) -> str:
 
 
 def holds_password(value: Any) -> bool:
-    """Whether a text in a config value is an address with a password that is no reference to a
-    variable.
+    """Whether a config value contains an address with a password.
+
+    A password that is a reference to a variable does not count.
     """
     if isinstance(value, Mapping):
         return any(holds_password(name) or holds_password(inner) for name, inner in value.items())

@@ -25,10 +25,10 @@ RecordT = TypeVar("RecordT")
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder near `path` that takes its place when the block ends, and vanishes when it
-    fails.
+    """A temporary folder that takes the place of `path` when the block ends.
 
-    A process that is killed leaves `.<name>.<random>` beside `path`.
+    It lies near `path`, and is removed if the block fails. A process that is killed leaves
+    `.<name>.<random>` beside `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
@@ -54,8 +54,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary file name beside `path` that takes its place when the block ends, and vanishes
-    when it fails.
+    """A temporary file name beside `path` that takes its place when the block ends.
+
+    The file is removed if the block fails.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays: writers such as matplotlib choose the format by it.
@@ -97,8 +98,9 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write content as JSON with sorted keys, whole or not at all. Numbers that are not finite
-    become null.
+    """Write content as JSON with sorted keys, whole or not at all.
+
+    Numbers that are not finite become null.
     """
     text = json.dumps(
         _finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False

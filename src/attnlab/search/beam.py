@@ -24,13 +24,12 @@ from attnlab.search.search import (
 
 @dataclass(frozen=True)
 class BeamSearch(Search):
-    """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets
-    its limit.
+    """Beam search over a whole batch.
 
-    A hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length
-    penalty
-    ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`).
-    Alpha 0 and beta 0 compare the plain sums. Axes: N sentences still going on, K beam.
+    A sentence ends when it has `size` finished hypotheses or meets its limit. A hypothesis's score
+    is that of Wu et al. 2016, equation 14: its log-probability over the length penalty ((5 + |Y|) /
+    6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`). Alpha 0 and
+    beta 0 compare the plain sums. Axes: N sentences still going on, K beam.
 
     Args:
         size: partial hypotheses of each step, K; 1 is greedy search.

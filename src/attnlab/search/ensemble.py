@@ -81,8 +81,7 @@ def load_members(
     """The model of a folder, and of others that can form an ensemble with it.
 
     All need the same tokenizers, because they write one sentence, and padding on the same sides,
-    because they read
-    one batch. Masking may differ.
+    because they read one batch. Masking may differ.
 
     Raises ExperimentError for a broken folder, or a model that does not match the first.
     """

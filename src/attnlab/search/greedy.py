@@ -15,8 +15,10 @@ from attnlab.model.fast_linear import PackedWeights
 from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""Log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has
--> tokens (N,).
+"""Chooses the next token of each of N hypotheses: -> tokens (N,).
+
+Its arguments are the log-probabilities (N, V), the numbers of the hypotheses, and how many tokens
+each has.
 """
 
 
@@ -33,10 +35,10 @@ def write_token_by_token(
     forced: Forced = None,
     int8: bool = False,
 ) -> list[Hypothesis]:
-    """`copies` hypotheses of each sentence, side by side; their scores are the sums of the
-    log-probabilities.
+    """`copies` hypotheses of each sentence, side by side, decoded token by token.
 
-    Axes: R = B * copies hypotheses, N of them still being written.
+    Their scores are the sums of the log-probabilities. Axes: R = B * copies hypotheses, N of them
+    still being written.
 
     Args:
         limits: (B,) tokens to write at most, `<eos>` included.
@@ -86,8 +88,9 @@ def write_token_by_token(
 
 @dataclass(frozen=True)
 class GreedySearch(Search):
-    """The likeliest token at each step; a hypothesis's score is the sum of its
-    log-probabilities.
+    """The likeliest token at each step.
+
+    A hypothesis's score is the sum of its log-probabilities.
     """
 
     n_best = 1

@@ -20,8 +20,8 @@ class SampleSearch(Search):
 
     A hypothesis's score is the sum of its log-probabilities under the model itself, whatever it was
     drawn from. A source's draws follow from the seed and its own tokens: they are the same alone
-    and in any batch, and the same
-    again where a source comes twice. torch's generators have no part in them.
+    and in any batch, and the same again where a source comes twice. torch's generators have no part
+    in them.
 
     Args:
         temperature: the logits are divided by it; towards 0 greedy search, towards infinity a fair
@@ -29,8 +29,8 @@ class SampleSearch(Search):
         top_k: how many tokens to draw from, the likeliest (Fan et al. 2018, section 5.1); None for
             all.
         top_p: draw from the fewest tokens, the likeliest, that have this much probability between
-            them (the
-            nucleus, Holtzman et al. 2020, section 3.1), counted among the top_k; None for all.
+            them (the nucleus, Holtzman et al. 2020, section 3.1), counted among the top_k; None for
+            all.
         seed: of the draws.
         n_best: draws for each sentence; the same hypothesis counts once, and the likeliest comes
             first.
@@ -94,16 +94,14 @@ def draw(
     log_probs: Tensor, uniform: Tensor, temperature: float, top_k: int | None, top_p: float | None
 ) -> Tensor:
     """One token of each row: log-probabilities (N, V) and numbers in [0, 1) (N,) -> tokens (N,)."""
-    # 1. Temper: p^(1/temperature), from the likeliest token to the least likely. The shift keeps it
-    # finite.
+    # 1. Temper and sort: p^(1/temperature), the likeliest first. The shift keeps it finite.
     tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / temperature
     probs, tokens = tempered.softmax(-1).sort(dim=-1, descending=True, stable=True)
     # 2. The k likeliest.
     if top_k is not None:
         probs[:, top_k:] = 0
         probs = probs / probs.sum(-1, keepdim=True)
-    # 3. The nucleus: a token stays where those before it fall short of top_p, so the first one
-    # always does.
+    # 3. The nucleus: a token stays if those before it fall short of top_p; the first always stays.
     if top_p is not None:
         probs = probs.masked_fill(probs.cumsum(-1) - probs >= top_p, 0)
     # 4. The first token whose cumulative probability exceeds the number.

@@ -35,22 +35,20 @@ BLOCK = 64  # numbers of which `likeliest` looks at the maximum first
 
 
 class Stepwise(Protocol):
-    """A model that reads a source once and writes a target token by token, as `Seq2Seq` and
-    `Ensemble` do.
+    """A model that encodes a source once and decodes a target step by step.
 
-    Memory and state are the model's own; both have `select(rows)`, which gives the rows named, in
-    their order. A step may have K rows of tokens and state for each row of the memory, those of one
-    sentence side by side.
+    `Seq2Seq` and `Ensemble` are such models. Memory and state are the model's own; both have
+    `select(rows)`, which gives the rows named, in their order. A step may have K rows of tokens and
+    state for each row of the memory, those of one sentence side by side.
     """
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, Any]:
         """source (B, S) and its mask -> the memory of it, and the first state."""
 
     def step(self, tokens: Tensor, state: Any, memory: Any) -> tuple[Tensor, Any, Tensor | None]:
-        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B,
-        S) or None.
+        """The last tokens (B,) -> logits (B, V), the next state, attention weights (B, S) or None.
 
-        The logits belong to the search, which writes over them.
+        The logits are those of the next token. They belong to the search, which overwrites them.
         """
 
 
@@ -82,10 +80,9 @@ class Search(ABC):
             )
 
     def limits(self, source_lengths: Tensor) -> Tensor:
-        """How many tokens may be written for sources of these lengths: (B,) long -> (B,) long,
-        `<eos>` counted in both.
+        """The most tokens that may be written for sources of these lengths: (B,) long -> (B,) long.
 
-        The ratio leaves room for the minimum length.
+        `<eos>` is counted in both. The ratio leaves room for the minimum length.
         """
         limits = torch.full_like(source_lengths, self.max_length)
         if self.max_length_ratio is None:
@@ -102,8 +99,9 @@ class Search(ABC):
         with_attention: bool = False,
         forced: Forced = None,
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without
-        duplicates.
+        """source (B, S) and its mask -> for each sentence its hypotheses, best first.
+
+        A sentence has no two equal hypotheses.
 
         forced: step, from 0 on -> the token that every hypothesis has there. Its score is the
             model's own.
@@ -111,9 +109,7 @@ class Search(ABC):
 
     @property
     def needs_attention(self) -> str | None:
-        """The setting that a model without attention cannot serve; None where every model will
-        do.
-        """
+        """The setting that requires attention, or None if every model will do."""
         return "replace_unknown" if self.replace_unknown else None
 
 
@@ -126,13 +122,12 @@ def without_attention(setting: str) -> ExperimentError:
 
 
 def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = None) -> Tensor:
-    """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be
-    written.
+    """Logits (N, V) of the next token -> log-probabilities, without `<pad>` and `<bos>`.
 
-    Where the sentence may not end yet, `<eos>` is ruled out too, and the others keep the
-    probability that the model gives them: a minimum length chooses among sentences and changes no
-    sentence's score. Nor does a forced token,
-    which rules out all others. The logits are written over.
+    These two can never be written. Where the sentence may not end yet, `<eos>` is ruled out too,
+    and the others keep the probability that the model gives them: a minimum length chooses among
+    sentences and changes no sentence's score. Nor does a forced token, which rules out all others.
+    The logits are overwritten.
     """
     logits = logits.float()
     logits[:, [PAD, BOS]] = -torch.inf
@@ -147,11 +142,10 @@ def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = No
 
 
 def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As `scores.topk(count, dim=1)`: scores (N, M) -> the greatest of each row and their places,
-    (N, count) each.
+    """The greatest scores of each row and their places, like `scores.topk(count, dim=1)`.
 
-    In less time where M is in the thousands: the greatest numbers stand in the blocks that have the
-    greatest maxima.
+    Scores are (N, M), both results (N, count). It takes less time where M is in the thousands: the
+    greatest numbers stand in the blocks that have the greatest maxima.
     """
     blocks = scores.shape[1] // BLOCK
     if blocks <= count:
