@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit clean
+.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,5 +80,14 @@ audit: ## known weaknesses of the pinned dependencies; needs the network
 	@build/audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --strict --progress-spinner off \
 	  || { echo "audit: failed; either the table above names weaknesses, or the advisory service did not answer and nothing was checked" >&2; exit 1; }
 
+# The environment is truly empty, and goes when the wheel was tried. `make dist PYTHON=python3.12` tries another Python.
+dist: $(INSTALLED) ## build the wheel and the source archive into dist/, and try the wheel in an empty environment
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	@place=$$(mktemp -d) && trap 'rm -rf "$$place"' EXIT && set -ex \
+	  && $(PYTHON) -m venv "$$place" \
+	  && "$$place/bin/pip" install --quiet --no-compile --constraint requirements.lock dist/attnlab-*.whl \
+	  && ATTNLAB_INSTALLED="$$place/bin" $(BIN)/python -m pytest tests/test_wheel.py
+
 clean: ## remove what the chain built, but neither runs/ nor .venv
-	rm -rf build mutants .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache
