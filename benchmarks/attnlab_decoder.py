@@ -25,7 +25,7 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     from attnlab.data.datamodule import BatchedRows
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
-    from attnlab.model.fast_linear import weights_packed_once
+    from attnlab.model.fast.packed import weights_packed_once
     from attnlab.search.beam import BeamSearch
     from attnlab.search.ensemble import load_members
     from attnlab.search.greedy import GreedySearch

@@ -12,6 +12,7 @@ import torch
 from attnlab.batch import Batch
 from attnlab.data.sampler import BatchSampler
 from attnlab.experiment.composition import compose
+from attnlab.model.fast import speed_up
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.teacher_forcing import toss
 
@@ -32,9 +33,8 @@ class BareLoop:
         )
         self.opened = experiment.task.open_data(prepared)
         torch.manual_seed(experiment.seed)
-        self.model = experiment.model(
-            **experiment.task.sizes(self.opened), padding=experiment.padding
-        )
+        sizes = experiment.task.sizes(self.opened)
+        self.model = speed_up(experiment.model(**sizes, padding=experiment.padding))
         self.optimizer = self.training.optimizer(self.model.parameters())
         self.schedule = self.training.schedule(self.optimizer, steps, "", "max")["scheduler"]
         self.half = torch.autocast(

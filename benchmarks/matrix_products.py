@@ -145,7 +145,7 @@ def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
     """
     import torch
 
-    from attnlab.model.fast_linear import product
+    from attnlab.model.fast.products import product
 
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     shape = () if batch == 1 else (batch,)

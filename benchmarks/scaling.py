@@ -116,10 +116,11 @@ def by_decoded_length(steps: int) -> list[Row]:
 def decoded(model_folder: Path, length: int, rounds: int = 3) -> Row:
     import torch
 
+    from attnlab.model.fast import speed_up
     from attnlab.model.model_folder import load_model
     from attnlab.search.greedy import GreedySearch
 
-    model = load_model(model_folder).eval()
+    model = speed_up(load_model(model_folder))
     search = GreedySearch(max_length=length, min_length=length - 1)
     generator = torch.Generator().manual_seed(1)
     # Ids that any vocabulary has

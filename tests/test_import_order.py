@@ -6,6 +6,7 @@ Imports for type checkers count too.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,27 @@ def test_heavy_dependency_is_imported_in_one_room(dependency: str):
         if any(name.split(".")[0] == dependency for name in imports_of(path))
     }
     assert users == HOMES[dependency]
+
+
+FAST = PACKAGE / "model" / "fast"
+PRIVATE = re.compile(r"torch\._C|torch\.ops\.(mkldnn|onednn)")
+
+
+def test_model_is_complete_without_what_makes_it_faster():
+    users = {
+        path
+        for path in FILES
+        if any(f"{name}.".startswith("attnlab.model.fast.") for name in imports_of(path))
+    }
+    outside = {path for path in users if not path.is_relative_to(FAST)}
+    assert PACKAGE / "training" / "modules.py" in outside
+    assert not [path for path in outside if place_of(path) == "model"]
+
+
+def test_private_parts_of_torch_are_used_in_one_room():
+    users = {path for path in FILES if PRIVATE.search(path.read_text(encoding="utf-8"))}
+    assert users
+    assert {path for path in users if not path.is_relative_to(FAST)} == set()
 
 
 def test_lightning_is_imported_by_one_name():

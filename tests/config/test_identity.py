@@ -424,3 +424,20 @@ def test_code_of_each_stage_leaves_out_the_other_stages(stage, task):
         "bahdanau",
     }
     assert not found & {f"attnlab.model.attention.{score}" for score in scores}
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("stage", ["train", "evaluate"])
+def test_code_of_each_stage_that_runs_a_model_has_all_that_makes_it_faster(stage, task):
+    # The config of a translation names a search.
+    searches = ["attnlab.search.greedy"] if task == "translation" else []
+    found = {
+        name
+        for name in used_code([*sources(stage, task), *searches]).texts
+        if f"{name}.".startswith("attnlab.model.fast.")
+    }
+    room = {path.stem for path in (identity.FOLDER / "attnlab/model/fast").glob("*.py")}
+    expected = {f"attnlab.model.fast.{name}" for name in room - {"__init__"}}
+    if task == "classification":
+        expected.remove("attnlab.model.fast.packed")
+    assert found == expected | {"attnlab.model.fast"}

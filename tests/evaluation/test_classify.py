@@ -20,6 +20,7 @@ from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.files import write_json
 from attnlab.model.classifier import Classified
+from attnlab.model.fast.linear import FastLinear
 from attnlab.training.class_metrics import SIGNATURES
 
 LABELS = ["일상", "break-up", "love"]
@@ -93,6 +94,13 @@ def data(tmp_path: Path) -> LabelledData:
 @pytest.fixture
 def found(data: LabelledData) -> Classification:
     return classify_split(ByLength().eval(), data)  # type: ignore[arg-type]
+
+
+def test_classify_split_speeds_its_model_up(data: LabelledData) -> None:
+    model = ByLength()
+    model.layer = nn.Linear(1, 1)
+    classify_split(model.eval(), data)  # type: ignore[arg-type]
+    assert isinstance(model.layer, FastLinear)
 
 
 def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classification) -> None:

@@ -28,6 +28,7 @@ from attnlab.evaluation.explanations import (
     relevances,
 )
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.fast.encoder import FastEncoder
 
 FED = {"coverage": 1.0, "input_feeding": "attentional_hidden", "decoder": "step_then_attend"}
 SENTENCES = [[5, 4, 9, 7], [6, 8], [10, 4, 8, 8, 5, 9, 4]]
@@ -115,6 +116,7 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
     expected.update_batch(relevances(model, batch, ["gradient"])["gradient"], batch, copies)
     graded = grades(model, copies, ["attention", "gradient"], sentences=10)
     assert graded["gradient"].metrics() == expected.metrics()
+    assert isinstance(model.encoder, FastEncoder)  # `grades` speeds its model up
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])
@@ -129,6 +131,7 @@ def test_is_attention_explanation_equals_its_definitions(num_classes: int, side:
         (batch.source, batch.source_mask),
         1e-5,
     )
+    assert isinstance(model.encoder, FastEncoder)  # it speeds its model up
     log_y, weights = (each.detach() for each in vars(model(*seen)).values())
     y, values = log_y.exp(), model.read(*seen).values.detach()
 

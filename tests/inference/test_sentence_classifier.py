@@ -14,6 +14,7 @@ from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
+from attnlab.model.fast.encoder import FastEncoder
 
 
 @pytest.fixture(params=["pre", "post"])
@@ -23,6 +24,10 @@ def classifier(request):
     sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
     model = bind(classifier_config(), Classifier, "model")(**sizes, padding=Padding(request.param))
     return SentenceClassifier(model.eval(), tokenizer, LABELS)
+
+
+def test_loaded_classifier_has_a_sped_up_model(classifier_folder):
+    assert isinstance(SentenceClassifier.load(classifier_folder).model.encoder, FastEncoder)
 
 
 def test_list_gives_each_text_what_it_gets_alone(classifier):

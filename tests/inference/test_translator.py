@@ -11,8 +11,14 @@ from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.inference import requests
+from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.fast.seq2seq import FastSeq2Seq
 from attnlab.search.beam import BeamSearch
+
+
+def test_loaded_translator_has_a_sped_up_model(translator_folder):
+    assert isinstance(Translator.load(translator_folder).model, FastSeq2Seq)
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])

@@ -12,6 +12,7 @@ from legal_choices import USUAL, Row
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
+from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.training import teacher_forcing
 from attnlab.training.loss import summed_loss
@@ -49,7 +50,7 @@ def in_precision(row: Row) -> AbstractContextManager[Any]:
 
 
 def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
-    unrolled = model(
+    unrolled = speed_up(model)(
         batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample"
     )
     loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss

@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
+from attnlab.model.fast import speed_up
 
 ASKS = {
     "nonzero",
@@ -45,7 +46,7 @@ def test_waits_of_a_pass_with_guesses_do_not_grow_with_the_target(
     choices, decoder_padding, sample, tiny_model
 ):
     padding = Padding(decoder=decoder_padding)
-    model = tiny_model(padding=padding, **choices)
+    model = speed_up(tiny_model(padding=padding, **choices))
     counts = []
     for length in (2, 9):
         batch = make_batch([[4, 5], [4]], [[5] * length, [6] * (length - 1)], padding)

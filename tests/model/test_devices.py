@@ -9,6 +9,7 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
+from attnlab.model.fast import speed_up
 
 # Numbers on the meta device are never there: whoever meets one of them fails.
 elsewhere = torch.device("meta")
@@ -40,7 +41,7 @@ VARIANTS = {
 @pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("guesses", [False, True], ids=["reference", "guesses"])
 def test_model_forward_creates_tensors_on_the_batchs_device(guesses, choices, tiny_model, pairs):
-    model = tiny_model(**choices)
+    model = speed_up(tiny_model(**choices))
     batch = make_batch(*pairs(), model.padding)
     feed_reference = batch.target_input % 2 == 0 if guesses else None
     here = model(batch, feed_reference)
@@ -53,7 +54,7 @@ def test_model_forward_creates_tensors_on_the_batchs_device(guesses, choices, ti
 
 @pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
 def test_model_step_creates_tensors_on_the_sources_device(choices, tiny_model, pairs):
-    model = tiny_model(**choices)
+    model = speed_up(tiny_model(**choices))
     batch = make_batch(*pairs(), model.padding)
     rows = torch.tensor([3, 0, 0])
     with elsewhere, torch.no_grad():

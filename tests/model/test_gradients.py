@@ -18,6 +18,7 @@ from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
+from attnlab.model.fast import speed_up
 from attnlab.model.input_feeding import (
     AttentionalHiddenFeeding,
     ExpectedEmbeddingFeeding,
@@ -175,7 +176,7 @@ def test_gradients_of_a_model_with_every_feedback_match_finite_differences(
         "readout": "attentional",
         "input_feeding": "attentional_hidden",
     }
-    model = tiny_model(**choices, coverage=1.0, scope="local_p", scale=2.0)
+    model = speed_up(tiny_model(**choices, coverage=1.0, scope="local_p", scale=2.0))
     batch = make_batch(*pairs((2, 1), (2, 1)), Padding())
 
     assert right(

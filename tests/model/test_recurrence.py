@@ -9,10 +9,9 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model import pads, recurrence
+from attnlab.model import recurrence
 from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.encoder import Encoder
-from attnlab.model.pads import behind_shut_gates, packed
 from attnlab.model.recurrence import CELLS, RecurrentState, in_single_precision
 
 
@@ -141,32 +140,3 @@ def test_stacked_cell_all_steps_drop_between_layers_only(stack: StackedCell, lay
     before, xs = begin(stack), torch.randn(2, B, T, INPUT)
     one, other = (stack.all_steps(x, before) for x in xs)
     assert torch.equal(one, other) == (layers > 1)
-
-
-def read_by(run, lstm, dtype):
-    """Outputs, final states and all gradients of five rows that end in pads, whose numbers are not
-    zero.
-    """
-    torch.manual_seed(2)
-    x = torch.randn(5, 6, 3, dtype=dtype, requires_grad=True)
-    outputs, final = run(lstm, x, torch.tensor([6, 5, 1, 6, 4]))
-    loss = sum((found * torch.randn_like(found)).sum() for found in (outputs, *final))
-    return outputs, *final, *torch.autograd.grad(loss, [x, *lstm.parameters()])
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
-def test_lstm_behind_shut_gates_equals_packed_sequences_with_gradients(dtype, tolerance):
-    lstm = torch.nn.LSTM(3, 4, batch_first=True, dtype=dtype)
-    for ours, theirs in zip(
-        read_by(behind_shut_gates, lstm, dtype), read_by(packed, lstm, dtype), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
-
-
-def test_few_pads_of_an_lstm_stand_behind_shut_gates_and_all_others_are_packed(monkeypatch):
-    monkeypatch.setattr(pads, "behind_shut_gates", lambda *_: "behind shut gates")
-    monkeypatch.setattr(pads, "packed", lambda *_: "packed")
-    x, few, many = torch.randn(3, 10, 3), torch.tensor([10, 7, 7]), torch.tensor([10, 3, 1])
-    assert pads.read_real(torch.nn.LSTM(3, 4), x, few) == "behind shut gates"
-    assert pads.read_real(torch.nn.LSTM(3, 4), x, many) == "packed"
-    assert pads.read_real(torch.nn.GRU(3, 4), x, few) == "packed"

@@ -14,6 +14,7 @@ from legal_choices import arguments
 
 from attnlab.batch import BOS, PAD, Padding
 from attnlab.data.padding import make_batch
+from attnlab.model.fast import speed_up
 
 DECODERS = usual_first("decoder")
 CARRYING = {  # everything that goes from step to step, alone and together
@@ -133,7 +134,7 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
     """
     row = covering_array()[0][number]
     padding = replace(row["padding"], decoder="post")
-    model = tiny_model(**arguments({**row, "padding": padding}), scale=2.0, dtype=dtype)
+    model = speed_up(tiny_model(**arguments({**row, "padding": padding}), scale=2.0, dtype=dtype))
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), padding)
     logits = model.output(model(batch).readout)
     memory, state = model.encode(batch.source, batch.source_mask)

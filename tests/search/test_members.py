@@ -1,20 +1,29 @@
-"""Which models may form an ensemble."""
+"""Which models may form an ensemble, and how they are loaded."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
+from torch import nn
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
+from attnlab.model.fast.linear import FastLinear
 from attnlab.search import ensemble
 from attnlab.search.ensemble import TOKENIZERS, load_members
 
 
+class Stand(nn.Sequential):
+    """What stands for a model: a layer and a padding."""
+
+    def __init__(self, padding: Padding) -> None:
+        super().__init__(nn.Linear(1, 1))
+        self.padding = padding
+
+
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Model folders with tokenizers of their own; loading one gives no more than its padding."""
+    """Model folders with tokenizers of their own; loading one gives no more than a layer and its
+    padding."""
     paddings = {}
 
     def make(name: str, padding: Padding = Padding(), **tokenizers: str):  # noqa: B008 (frozen)
@@ -28,7 +37,7 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(
         ensemble,
         "load_model",
-        lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder]),
+        lambda folder, device, allow=(): Stand(paddings[folder]),
     )
     return make
 
@@ -39,6 +48,11 @@ def test_load_members_accepts_matching_models(folders):
     loaded = load_members(first, [second])
     assert [model.padding.attention_masked for model in loaded] == [True, False]
     assert len(load_members(first, [])) == 1
+
+
+def test_members_are_sped_up(folders):
+    for (layer,) in load_members(folders("first"), [folders("second")]):
+        assert isinstance(layer, FastLinear)
 
 
 @pytest.mark.parametrize("file", TOKENIZERS)

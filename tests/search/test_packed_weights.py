@@ -8,12 +8,12 @@ from torch import nn
 from torch.nn.functional import linear
 
 from attnlab.errors import ExperimentError
-from attnlab.model import fast_linear
-from attnlab.model.fast_linear import PackedWeights, weights_packed_once
+from attnlab.model.fast import products
+from attnlab.model.fast.packed import PackedWeights, weights_packed_once
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 
-packs = pytest.mark.skipif(not fast_linear.has_onednn(), reason="torch without oneDNN")
+packs = pytest.mark.skipif(not products.has_onednn(), reason="torch without oneDNN")
 
 
 @torch.no_grad()
@@ -79,7 +79,7 @@ def test_search_in_integers_scores_nearly_as_the_model_does(search, searchable):
 
 
 def test_search_in_integers_without_onednn_is_refused(searchable, monkeypatch):
-    monkeypatch.setattr(fast_linear, "has_onednn", lambda *_: False)
+    monkeypatch.setattr(products, "has_onednn", lambda *_: False)
     with pytest.raises(ExperimentError, match=r"search\.int8 must be false here"):
         GreedySearch(8, int8=True)(*searchable())
 
@@ -110,7 +110,7 @@ def test_search_with_packed_weights_finds_the_same_hypotheses(
 ):
     model, source, mask = searchable(target_vocabulary_size=700, **choices)
     found = search(model, source, mask)
-    monkeypatch.setattr(fast_linear, "has_onednn", lambda *_: False)
+    monkeypatch.setattr(products, "has_onednn", lambda *_: False)
     for ours, theirs in zip(found, search(model, source, mask), strict=True):
         assert [(h.tokens, h.finished) for h in ours] == [(h.tokens, h.finished) for h in theirs]
         assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-5)

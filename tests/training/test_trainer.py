@@ -12,7 +12,9 @@ from torch.utils.data import DataLoader
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.evaluation.sentence_statistics import signatures
+from attnlab.model.fast.linear import FastLinear
 from attnlab.training.loss import summed_loss, summed_nll
+from attnlab.training.modules import LabModule
 from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
@@ -35,6 +37,11 @@ def same(one, other) -> bool:
 def token_nll(model, batches) -> float:
     total = sum(summed_nll(model.output, model(batch), batch).double().item() for batch in batches)
     return total / sum(batch.num_target_tokens for batch in batches)
+
+
+def test_model_in_training_is_sped_up():
+    (layer,) = LabModule(torch.nn.Sequential(torch.nn.Linear(2, 2)), settings=None).model
+    assert isinstance(layer, FastLinear)
 
 
 def note_weights(into: dict[str, torch.Tensor]) -> LambdaCallback:

@@ -18,6 +18,7 @@ from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import evenly_spaced
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
+from attnlab.model.fast import speed_up
 from attnlab.progress import Progress
 from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
 
@@ -60,6 +61,7 @@ def classify_split(
     model: Classifier, data: LabelledData, progress: Progress | None = None
 ) -> Classification:
     """Measure a classifier, which must be in evaluation mode, on the test split."""
+    speed_up(model)
     split = data.split("test")
     labels = data.labels
     device = next(model.parameters()).device

@@ -27,7 +27,7 @@ from attnlab.evaluation.hypotheses import HypothesisText, example_maps
 from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.files import atomic_folder, write_json, write_json_lines
-from attnlab.model.fast_linear import weights_packed_once
+from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention

@@ -24,6 +24,7 @@ from attnlab.evaluation.attention_statistics import jensen_shannon, total_variat
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import count_positions, rows_of
 from attnlab.model.classifier import Classifier
+from attnlab.model.fast import speed_up
 from attnlab.model.pads import pads_last, reorder
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -81,6 +82,7 @@ def grades(
     rate, and `metrics()["alignment_precision"]` the precision at 1 over the target tokens that have
     links.
     """
+    speed_up(model)
     split = data.split("test")
     device = model.output.weight.device
     found = {method: AlignmentStatistics() for method in methods}
@@ -206,6 +208,7 @@ def is_attention_explanation(
     """
     if classifier.attention.heads > 1:
         raise ValueError("several heads have no one attention to explain; choose model/heads=one")
+    speed_up(classifier)
     source = batch.source
     mask = batch.source_mask
     words = mask & (source != EOS)

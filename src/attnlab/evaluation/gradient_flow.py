@@ -22,6 +22,7 @@ from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
 from attnlab.model.encoder import Encoded, Encoder
+from attnlab.model.fast import speed_up
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -35,6 +36,7 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> NDArray[np.float6
     negative log-likelihood over the target tokens, in nats. The derivative is total: through the
     attention, and through all that comes later in the source.
     """
+    speed_up(model)
     norms: list[Tensor] = []
     distances_of_norms: list[Tensor] = []
     for batch in batches:

@@ -30,6 +30,7 @@ from attnlab.inference.requests import (
 )
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
+from attnlab.model.fast import speed_up
 from attnlab.model.model_folder import load_classifier, read_config
 
 
@@ -93,7 +94,7 @@ class SentenceClassifier:
         cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()
     ) -> SentenceClassifier:
         """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
-        model = load_classifier(folder, device, allow)
+        model = speed_up(load_classifier(folder, device, allow))
         config = read_config(folder)
         return cls(
             model=model,

@@ -34,7 +34,8 @@ from attnlab.inference.requests import (
 from attnlab.inference.search_settings import with_settings
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.decoder.decoder import DecoderState
-from attnlab.model.fast_linear import weights_packed_once
+from attnlab.model.fast import speed_up
+from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.model_folder import bind_section, load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Hypothesis, Search, next_log_probs
@@ -176,7 +177,7 @@ class Translator:
     @classmethod
     def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
         """A translator from a model folder alone; `allow` and errors as for `load_model`."""
-        model = load_model(folder, device, allow)
+        model = speed_up(load_model(folder, device, allow))
         config = read_config(folder)
         return cls(
             model=model,

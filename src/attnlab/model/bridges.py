@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.model.encoder import Encoded
-from attnlab.model.fast_linear import FastLinear
 from attnlab.model.recurrence import RecurrentState, StateShape
 
 
@@ -100,9 +99,9 @@ class LinearBridge(Bridge):
     ) -> None:
         super().__init__()
         _check_layers("linear", encoder_shape, decoder_shape)
-        self.hidden = FastLinear(encoder_shape.size, decoder_shape.size)
+        self.hidden = nn.Linear(encoder_shape.size, decoder_shape.size)
         self.cell = (
-            FastLinear(encoder_shape.size, decoder_shape.size) if decoder_shape.has_cell else None
+            nn.Linear(encoder_shape.size, decoder_shape.size) if decoder_shape.has_cell else None
         )
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
@@ -128,9 +127,9 @@ class FirstBackwardBridge(Bridge):
                 "model.encoder.bidirectional=true or model/bridge=linear"
             )
         _check_layers("first_backward", encoder_shape, decoder_shape)
-        self.hidden = FastLinear(backward_size, decoder_shape.size, bias=False)
+        self.hidden = nn.Linear(backward_size, decoder_shape.size, bias=False)
         self.cell = (
-            FastLinear(backward_size, decoder_shape.size, bias=False)
+            nn.Linear(backward_size, decoder_shape.size, bias=False)
             if decoder_shape.has_cell
             else None
         )
@@ -152,8 +151,8 @@ class MeanBridge(Bridge):
         super().__init__()
         self.shape = decoder_shape
         width = decoder_shape.layers * decoder_shape.size
-        self.hidden = FastLinear(encoder_shape.size, width)
-        self.cell = FastLinear(encoder_shape.size, width) if decoder_shape.has_cell else None
+        self.hidden = nn.Linear(encoder_shape.size, width)
+        self.cell = nn.Linear(encoder_shape.size, width) if decoder_shape.has_cell else None
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
         real = source_mask.unsqueeze(2)

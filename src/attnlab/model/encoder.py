@@ -154,10 +154,16 @@ class Encoder(nn.Module):
         """
         assert isinstance(layer, nn.RNNBase)
         x = x if order is None else reorder(x, order)
-        run = read_real if self.padding.recurrence == "skip" else _read_all
+        run = self.read_real if self.padding.recurrence == "skip" else _read_all
         outputs, final = in_single_precision(partial(run, layer), x, lengths)
         # Flipping the real tokens twice leaves them as they were.
         return outputs if order is None else reorder(outputs, order), final
+
+    def read_real(
+        self, layer: nn.RNNBase, x: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """One layer over the real tokens: as the function `read_real`, or faster in a subclass."""
+        return read_real(layer, x, lengths)
 
     def _merged(self, forward: Tensor, backward: Tensor) -> Tensor:
         if self.merge == "concatenate":

@@ -12,7 +12,6 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.dropout import Dropout, Rate
-from attnlab.model.fast_linear import FastLinear
 
 
 class Readout(nn.Module, ABC):
@@ -98,7 +97,7 @@ class TanhReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.projection = FastLinear(hidden_size + context_size + embedding_size, size)
+        self.projection = nn.Linear(hidden_size + context_size + embedding_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
@@ -128,7 +127,7 @@ class AttentionalReadout(Readout):
                 "readout, or model/readout=tanh"
             )
         self.size = size
-        self.projection = FastLinear(context_size + hidden_size, size)
+        self.projection = nn.Linear(context_size + hidden_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
@@ -156,9 +155,9 @@ class MaxoutReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.U = FastLinear(hidden_size, 2 * size)
-        self.V = FastLinear(embedding_size, 2 * size, bias=False)
-        self.C = FastLinear(context_size, 2 * size, bias=False) if context_size else None
+        self.U = nn.Linear(hidden_size, 2 * size)
+        self.V = nn.Linear(embedding_size, 2 * size, bias=False)
+        self.C = nn.Linear(context_size, 2 * size, bias=False) if context_size else None
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:

@@ -11,8 +11,6 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.model.fast_linear import FastLinear
-
 
 @dataclass(frozen=True)
 class Window:
@@ -103,7 +101,7 @@ class LocalP(Scope):
     def __init__(self, width: PositiveInt, renormalise: bool = False, *, query_size: int) -> None:
         super().__init__()
         self.width, self.renormalise = width, renormalise
-        self.W = FastLinear(query_size, query_size, bias=False)
+        self.W = nn.Linear(query_size, query_size, bias=False)
         self.v = nn.Parameter(torch.empty(query_size).uniform_(-1, 1) / math.sqrt(query_size))
 
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:

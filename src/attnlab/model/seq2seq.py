@@ -18,7 +18,6 @@ from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
 from attnlab.model.encoder import Encoder
-from attnlab.model.fast_linear import FastLinear, gradients_after_the_pass
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
@@ -102,7 +101,7 @@ class Seq2Seq(nn.Module):
                 "model/bridge=linear, model.decoder.context=every_step, or a model/attention and a "
                 "model/decoder that attends"
             )
-        self.output = FastLinear(self.decoder.body.readout.size, target_vocabulary_size)
+        self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
         tie_embeddings(
             tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding
         )
@@ -147,7 +146,6 @@ class Seq2Seq(nn.Module):
             None if weights is None else weights.mean(1),
         )
 
-    @gradients_after_the_pass()
     def forward(
         self,
         batch: Batch,
@@ -156,8 +154,6 @@ class Seq2Seq(nn.Module):
         intervention: Intervention | None = None,
     ) -> Unrolled:
         """Read the target as reference (teacher forcing), or in part as the model's own last guess.
-
-        What it returns has gradients, but these have none of their own.
 
         Args:
             feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place

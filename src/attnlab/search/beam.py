@@ -10,7 +10,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
-from attnlab.model.fast_linear import PackedWeights
+from attnlab.model.fast.packed import PackedWeights
 from attnlab.search.search import (
     Forced,
     Hypothesis,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
+from attnlab.model.fast import speed_up
 from attnlab.model.model_folder import load_model
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import next_log_probs
@@ -85,7 +86,7 @@ def load_members(
 
     Raises ExperimentError for a broken folder, or a model that does not match the first.
     """
-    models = [load_model(each, device, allow) for each in (folder, *others)]
+    models = [speed_up(load_model(each, device, allow)) for each in (folder, *others)]
     for other in others:
         for name in TOKENIZERS:
             if not filecmp.cmp(folder / name, other / name, shallow=False):

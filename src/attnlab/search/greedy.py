@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
-from attnlab.model.fast_linear import PackedWeights
+from attnlab.model.fast.packed import PackedWeights
 from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
 from attnlab.batch import Batch
-from attnlab.model.fast_linear import product
+from attnlab.model.fast.products import product
 from attnlab.model.seq2seq import Unrolled
 
 ROWS = 64  # of the logits, processed at a time, so that intermediate results stay small

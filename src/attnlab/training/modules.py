@@ -16,6 +16,7 @@ from torchmetrics import MeanMetric, Metric
 from attnlab.batch import Batch, LabelledBatch
 from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
+from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.training.class_metrics import ClassMetrics
 from attnlab.training.loss import smoothed_nll, summed_loss, summed_nll
@@ -64,7 +65,7 @@ class LabModule(pl.LightningModule):
 
     def __init__(self, model: Any, settings: Training) -> None:
         super().__init__()
-        self.model = model
+        self.model = speed_up(model)
         self.settings: Any = settings
         self.training_nll = MeanMetric(nan_strategy=math.nan)
         self._parts = Parts()

@@ -15,7 +15,6 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoded
-from attnlab.model.fast_linear import FastLinear
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.scopes import Scope
 
@@ -130,10 +129,10 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = heads
-        self.W_Q = FastLinear(query_size, heads * size, bias=False)
-        self.W_K = FastLinear(value_size, heads * size, bias=False)
-        self.W_V = FastLinear(value_size, heads * size, bias=False)
-        self.W_O = FastLinear(heads * size, value_size, bias=False)
+        self.W_Q = nn.Linear(query_size, heads * size, bias=False)
+        self.W_K = nn.Linear(value_size, heads * size, bias=False)
+        self.W_V = nn.Linear(value_size, heads * size, bias=False)
+        self.W_O = nn.Linear(heads * size, value_size, bias=False)
         attentions = [head(size, size) for _ in range(heads)]
         self.attentions: Sequence[Attention] = nn.ModuleList(attentions)  # type: ignore[assignment]
         if any(attention.score.by_position for attention in self.attentions):

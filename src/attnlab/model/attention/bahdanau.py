@@ -9,7 +9,6 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.attention.score import Score, additive
-from attnlab.model.fast_linear import FastLinear
 
 
 class BahdanauScore(Score):
@@ -27,8 +26,8 @@ class BahdanauScore(Score):
     ) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = FastLinear(query_size, size, bias=bias)
-        self.U = FastLinear(key_size, size, bias=bias)
+        self.W = nn.Linear(query_size, size, bias=bias)
+        self.U = nn.Linear(key_size, size, bias=bias)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 
     def project_keys(self, keys: Tensor) -> Tensor:

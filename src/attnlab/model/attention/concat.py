@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from attnlab.model.attention.score import Score, additive
-from attnlab.model.fast_linear import fast_linear
 
 
 class ConcatScore(Score):
@@ -30,7 +29,7 @@ class ConcatScore(Score):
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        return fast_linear(keys, self.W.weight[:, self.query_size :])
+        return linear(keys, self.W.weight[:, self.query_size :])
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return additive(linear(query, self.W.weight[:, : self.query_size]), keys, self.v)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.model.attention.score import Score
-from attnlab.model.fast_linear import FastLinear
 
 
 class GeneralScore(Score):
@@ -14,7 +13,7 @@ class GeneralScore(Score):
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = query_size
-        self.W = FastLinear(key_size, query_size, bias=False)
+        self.W = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.W(keys)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pydantic import PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
-from attnlab.model.fast_linear import FastLinear
 
 
 class LocationScore(Score):
@@ -26,7 +25,7 @@ class LocationScore(Score):
         super().__init__()
         self.keys_size = 1
         self.max_length = max_length
-        self.W = FastLinear(query_size, max_length, bias=False)
+        self.W = nn.Linear(query_size, max_length, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
         """Positions (B, S) as they are; raises ExperimentError where one has no row in W."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.score import Score
-from attnlab.model.fast_linear import FastLinear
 from attnlab.model.normalisers import Normaliser, Softmax
 from attnlab.model.scopes import GlobalScope, Scope
 
@@ -31,8 +30,8 @@ class LinearProjection(Score):
         self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int
     ) -> None:
         super().__init__()
-        self.P = FastLinear(query_size, size, bias=False)
-        self.R = FastLinear(key_size, size, bias=False)
+        self.P = nn.Linear(query_size, size, bias=False)
+        self.R = nn.Linear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:
             raise ValueError(

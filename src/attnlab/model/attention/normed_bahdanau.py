@@ -9,7 +9,6 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.attention.score import Score, additive
-from attnlab.model.fast_linear import FastLinear
 
 
 class NormedBahdanauScore(Score):
@@ -26,8 +25,8 @@ class NormedBahdanauScore(Score):
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = FastLinear(query_size, size, bias=False)
-        self.U = FastLinear(key_size, size)  # its bias is b
+        self.W = nn.Linear(query_size, size, bias=False)
+        self.U = nn.Linear(key_size, size)  # its bias is b
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
         self.g = nn.Parameter(torch.tensor(1 / math.sqrt(size)))
 

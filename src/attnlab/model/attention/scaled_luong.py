@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.model.attention.score import Score
-from attnlab.model.fast_linear import FastLinear
 
 
 class ScaledLuongScore(Score):
@@ -17,7 +16,7 @@ class ScaledLuongScore(Score):
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = query_size
-        self.W = FastLinear(key_size, query_size, bias=False)
+        self.W = nn.Linear(key_size, query_size, bias=False)
         self.g = nn.Parameter(torch.ones(()))
 
     def project_keys(self, keys: Tensor) -> Tensor:

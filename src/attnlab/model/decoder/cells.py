@@ -11,30 +11,46 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from attnlab.model.dropout import Dropout
-from attnlab.model.fast_linear import fast_linear
 from attnlab.model.recurrence import ONE_LAYER, RecurrentState, StateShape, in_single_precision
 
 
-class RNNCell(nn.RNNCell):
+class Cell(nn.RNNCellBase):
+    """The two products of a step, and all steps at once."""
+
+    def from_input(self, x: Tensor) -> Tensor:
+        """W x + b: x (B, I) -> (B, G)."""
+        return linear(x, self.weight_ih, self.bias_ih)
+
+    def from_hidden(self, hidden: Tensor) -> Tensor:
+        """U h + b': h (B, H) -> (B, G)."""
+        return linear(hidden, self.weight_hh, self.bias_hh)
+
+    def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
+        """x (B, T, I) and the state before -> the hidden states of T steps, (B, T, H)."""
+        raise NotImplementedError
+
+
+class RNNCell(Cell, nn.RNNCell):
     """h' = tanh(W x + b + U h + b')."""
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        return torch.tanh(from_x + fast_linear(hidden, self.weight_hh, self.bias_hh))
+        return torch.tanh(from_x + self.from_hidden(hidden))
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         return torch.rnn_tanh(x, hidden.unsqueeze(0), _weights(self), *ONE_LAYER)[0]
 
 
-class GRUCell(nn.GRUCell):
+class GRUCell(Cell, nn.GRUCell):
     """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and the gates r and z
     (Cho et al. 2014,
     the reset gate behind the recurrent product).
     """
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        from_hidden = fast_linear(hidden, self.weight_hh, self.bias_hh)
+        from_hidden = self.from_hidden(hidden)
         x_r, x_z, x_n = from_x.chunk(3, dim=1)
         hidden_r, hidden_z, hidden_n = from_hidden.chunk(3, dim=1)
         r, z = torch.sigmoid(x_r + hidden_r), torch.sigmoid(x_z + hidden_z)
@@ -45,7 +61,7 @@ class GRUCell(nn.GRUCell):
         return torch.gru(x, hidden.unsqueeze(0), _weights(self), *ONE_LAYER)[0]
 
 
-class LSTMCell(nn.LSTMCell):
+class LSTMCell(Cell, nn.LSTMCell):
     """c' = f c + i tanh(g), h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with forget
     gates).
     """
@@ -54,7 +70,7 @@ class LSTMCell(nn.LSTMCell):
         self, from_x: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         hidden, cell = state
-        gates = from_x + fast_linear(hidden, self.weight_hh, self.bias_hh)
+        gates = from_x + self.from_hidden(hidden)
         i, f, g, o = gates.chunk(4, dim=1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(cell), cell
@@ -76,7 +92,7 @@ def _weights(cell: nn.RNNCellBase) -> list[Tensor]:
     return [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
 
 
-_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {
+_CELLS: dict[str, Callable[..., Cell]] = {
     "rnn": RNNCell,
     "gru": GRUCell,
     "lstm": LSTMCell,
@@ -92,7 +108,7 @@ class StackedCell(nn.Module):
         super().__init__()
         sizes = [input_size] + [hidden_size] * (layers - 1)
         cells = [_CELLS[cell](size, hidden_size) for size in sizes]
-        self.cells: Sequence[nn.RNNCellBase] = nn.ModuleList(cells)  # type: ignore[assignment]
+        self.cells: Sequence[Cell] = nn.ModuleList(cells)  # type: ignore[assignment]
         self.dropout = Dropout(dropout)
         self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
 
@@ -104,7 +120,7 @@ class StackedCell(nn.Module):
         memories: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
             if layer > 0:
-                from_x = fast_linear(self.dropout(hiddens[-1]), cell.weight_ih, cell.bias_ih)
+                from_x = cell.from_input(self.dropout(hiddens[-1]))
             if state.cell is None:
                 hiddens.append(cell(from_x, state.hidden[layer]))
             else:
@@ -115,20 +131,11 @@ class StackedCell(nn.Module):
 
     def product(self, x: Tensor) -> Tensor:
         """W x + b of the first layer: x (B, input) -> (B, G)."""
-        return fast_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
-
-    def split_product(self, first: Tensor) -> tuple[Tensor, Tensor]:
-        """W x + b in two parts: that of the first features, (..., E) -> (..., G), and the weights
-        of the others,
-        (G, input - E).
-        """
-        weight, size = self.cells[0].weight_ih, first.shape[-1]
-        return fast_linear(first, weight[:, :size], self.cells[0].bias_ih), weight[:, size:]
+        return self.cells[0].from_input(x)
 
     def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
         """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""
         for layer, cell in enumerate(self.cells):
-            assert isinstance(cell, RNNCell | GRUCell | LSTMCell)
             if layer > 0:
                 x = self.dropout(x)
             memory = None if state.cell is None else state.cell[layer]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, Literal, TypeVar
 
@@ -19,7 +19,6 @@ from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory, rows_of
 from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.fast_linear import fast_linear
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
@@ -48,16 +47,9 @@ class DecoderState:
 
 @dataclass(frozen=True)
 class Token:
-    """The last token as a step reads it.
-
-    projected and others are None where each step makes the whole product of its cell's input. Where
-    all last tokens are known from the start, their part is made at once, W_e e(y_{t-1}) + b; others
-    are the weights of the other inputs.
-    """
+    """The last token as a step reads it."""
 
     embedded: Tensor  # (B, E), after dropout
-    projected: Tensor | None = None  # (B, G)
-    others: Tensor | None = None  # (G, F + D)
 
 
 class DecoderBody(nn.Module):
@@ -111,13 +103,10 @@ class DecoderBody(nn.Module):
         return self.dropout(found)
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:
-        """The last tokens of all steps, (T, B, E) after dropout, with their part of the cell's
-        product made at once.
+        """The last tokens of all steps, none of which is going to be a guess: (T, B, E) after
+        dropout.
         """
-        projected, others = self.cell.split_product(embedded)
-        return [
-            Token(*each, others) for each in zip(embedded.unbind(), projected.unbind(), strict=True)
-        ]
+        return [Token(each) for each in embedded]
 
     def forward(
         self, token: Token, context: Tensor | None, state: DecoderState
@@ -133,16 +122,14 @@ class DecoderBody(nn.Module):
             the top layer's s_t (B, H) and the state after.
         """
         others = [x for x in (state.fed, context) if x is not None]
-        if token.projected is None or token.others is None:
-            from_input = self.cell.product(torch.cat([token.embedded, *others], dim=-1))
-        else:
-            from_input = token.projected
-            if others:
-                from_input = from_input + fast_linear(torch.cat(others, dim=-1), token.others)
-        recurrent = self.cell(from_input, state.recurrent)
+        recurrent = self.cell(self.from_input(token, others), state.recurrent)
         return recurrent.hidden[-1], replace(
             state, recurrent=recurrent, position=state.position + 1
         )
+
+    def from_input(self, token: Token, others: Sequence[Tensor]) -> Tensor:
+        """The cell's product with its input, W [e(y_{t-1}); others] + b: (B, G)."""
+        return self.cell.product(torch.cat([token.embedded, *others], dim=-1))
 
     def all_steps(self, tokens: Tensor, context: Tensor | None, state: DecoderState) -> Tensor:
         """T steps that read nothing of each other but the recurrent state, at once.

@@ -1,77 +1,21 @@
-"""Fast linear layers against torch's own: the product, and the gradients that a pass collects."""
+"""Linear layers against torch's own: the gradients that a pass collects."""
 
 from __future__ import annotations
 
 import gc
-import time
-import timeit
 from collections.abc import Callable, Iterable
 from functools import partial
 
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import linear
 
-from attnlab.model import fast_linear as module
-from attnlab.model.fast_linear import (
+from attnlab.model.fast.linear import (
     FastLinear,
     _Collected,
     fast_linear,
     gradients_after_the_pass,
-    product,
 )
-
-
-@pytest.fixture(params=["as it comes", "without oneDNN"])
-def either_way(request, monkeypatch):
-    if request.param == "without oneDNN":
-        monkeypatch.setattr(module, "has_onednn", lambda *_: False)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("rows", [0, 1, 7])
-def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, either_way):
-    """Transposed views too, as the gradients of a linear layer take them."""
-    random = torch.Generator().manual_seed(0)
-
-    def matrix(height: int, width: int) -> torch.Tensor:
-        if turned:
-            return torch.randn(width, height, generator=random).to(dtype).t()
-        return torch.randn(height, width, generator=random).to(dtype)
-
-    x, weight = matrix(rows, 33), matrix(21, 33)
-    b = torch.randn(21, generator=random).to(dtype) if bias else None
-    with torch.no_grad():
-        expected = linear(x.double(), weight.double(), None if b is None else b.double())
-        found = product(x, weight, b)
-    assert found.dtype == dtype
-    tolerance = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 0.1}[dtype]
-    torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
-
-
-def test_product_in_float32_uses_onednn_where_available(monkeypatch):
-    if not module.has_onednn():
-        pytest.skip("this torch comes without oneDNN")
-    monkeypatch.setattr(module, "linear", lambda *_: pytest.fail("MKL was asked"))
-    assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
-
-
-def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy():
-    """oneDNN takes a thousand times as long, and so did the gradients of several heads."""
-
-    def least_seconds(weight: torch.Tensor) -> float:
-        return min(
-            timeit.repeat(
-                lambda: product(torch.ones(64, 64), weight), number=1, timer=time.process_time
-            )
-        )
-
-    columns = torch.ones(128, 512)[:, :64]
-    assert least_seconds(columns) < 30 * least_seconds(columns.contiguous())
-
 
 STEPS = 5
 
@@ -211,6 +155,14 @@ def test_half_precision_is_that_of_autocast():
 def test_outside_of_a_pass_it_is_linear(x):
     weight = torch.randn(2, 4, dtype=torch.float64)
     assert torch.equal(fast_linear(x, weight), nn.functional.linear(x, weight))
+
+
+def test_layer_with_a_single_input_is_plain_in_a_pass():
+    """As coverage's: collected, its gradients would hold every step's keys."""
+    with gradients_after_the_pass():
+        single, several = (FastLinear(n, 4)(torch.ones(2, 3, n)) for n in (1, 2))
+    assert "_Use" not in type(single.grad_fn).__name__
+    assert "_Use" in type(several.grad_fn).__name__
 
 
 def test_fast_linear_after_the_graph_is_deleted_frees_its_collected_tensors(layer, x):
