@@ -1,7 +1,8 @@
-"""Make the reference of all settings from the files of conf/ and the constructors: a page, and a
-JSON Schema.
+"""Makes the reference of all settings, a page and a JSON Schema.
 
-python docs/make_settings.py
+They are derived from the files of conf/ and the constructors.
+
+    python docs/make_settings.py
 """
 
 from __future__ import annotations
@@ -117,8 +118,9 @@ def _settings(target: type, values: Mapping[str, Any], place: str) -> Iterator[s
 
 
 def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "") -> Iterator[str]:
-    """The row of one setting; of an object those of its own settings, and none of a group, which
-    has its own tables.
+    """The row of one setting, or the rows of an object's own settings.
+
+    A group has its own tables, so it has no row.
     """
     if path.replace(".", "/") in GROUPS:
         return
@@ -149,8 +151,10 @@ def _node(group: str, choice: str) -> Any:
 
 
 def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
-    """What the comment of a choice says, what else it chooses, and what it sets beside the known
-    values.
+    """The description of a choice.
+
+    It consists of the comment of its file, the other choices that it makes, and the values that it
+    sets in addition to the known ones.
     """
     text = _text(group, choice)
     head = [
@@ -202,8 +206,9 @@ def summary(target: type) -> str:
 
 
 def meanings(target: type) -> dict[str, str]:
-    """{setting: its meaning}, from the lines `name: meaning` of the docstrings of a class and of
-    its bases.
+    """{setting: its meaning}, from the docstrings of a class and of its bases.
+
+    A meaning is a line `name: meaning`, with its continuation lines.
     """
     found: dict[str, str] = {}
     for base in reversed(target.__mro__):
@@ -246,8 +251,9 @@ def json_schema(
 
 
 def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one setting; those of the classes that it may name are added to the
-    definitions.
+    """The schema of one setting.
+
+    The schemas of the classes that it may name are added to the definitions.
     """
     if isinstance(annotation, dict):
         return annotation
