@@ -1,5 +1,6 @@
-"""attnlab at one decoding job: `python attnlab_decoder.py '<job as JSON>'`; the last line of the
-output is JSON.
+"""attnlab's decoding in one job: `python attnlab_decoder.py '<job as JSON>'`.
+
+The last line of the output is JSON.
 """
 
 from __future__ import annotations

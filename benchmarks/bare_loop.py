@@ -1,5 +1,6 @@
-"""attnlab's model, data and optimiser without its pipelines: the loop that a user would write
-around them.
+"""A bare training loop around attnlab's model, data and optimiser, without its pipelines.
+
+It is the loop that a user would write.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from attnlab.training.teacher_forcing import toss
 
 
 class BareLoop:
-    """One process on the CPU, with what an experiment's overrides say of model, batches and
-    optimiser.
+    """One process on the CPU.
+
+    Model, batches and optimiser are those of an experiment's overrides.
     """
 
     def __init__(self, overrides: Sequence[str], prepared: Path, steps: int) -> None:

@@ -50,8 +50,11 @@ class Peer:
         return PEERS / self.environment / "bin" / "python"
 
     def job(self, task: str, text: Path, model: Path, **more: Any) -> dict[str, Any]:
-        """What its runner is to do: `task` is `train` or `decode`, `text` has the sentences,
-        `model` is a folder.
+        """The job of a runner.
+
+        task: `train` or `decode`.
+        text: the folder with the sentences.
+        model: the folder of the model.
 
         The peers' attention and readout are as wide as their decoder, which is what `SHARED` says
         too.
@@ -70,9 +73,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Contestant:
-    """attnlab at one composition, the peers that it is compared with, and the group of products it
-    stands for.
-    """
+    """attnlab in one configuration, its peers, and the group of products it stands for."""
 
     name: str
     overrides: tuple[str, ...]

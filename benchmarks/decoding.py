@@ -1,16 +1,15 @@
-"""Decoding, side by side: sentences of the test split a CPU-second, greedy and with a beam of 5,
-one thread each.
+"""Decoding, side by side: sentences a CPU-second, greedy and with a beam of 5, on one thread.
 
-    python benchmarks/decoding.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT]
-    [--rounds 3]
+    python benchmarks/decoding.py --data <folder with Multi30k, tokenised>
+        [--only attnlab OpenNMT] [--rounds 3]
 
-Each system first trains a model by itself, which later runs reuse. Then each decodes in a process
-of its
-own: attnlab through the way that its evaluation goes (the model folder, `attnlab.search`, its
-batches), the peers through their own searches, once on the batches that they make (`own`), once on
-attnlab's, which are sorted by length (`given`). Loading is not counted, nor is making texts of
-tokens. All may write equally many tokens; how many they
-do write, `<eos>` included, stands beside, for a system that writes more has more to do.
+The sentences are those of the test split. Each system first trains a model by itself, which later
+runs reuse. Then each decodes in a process of its own: attnlab in the way of its evaluation (the
+model folder, `attnlab.search`, its batches), the peers through their own searches, once on the
+batches that they make (`own`), once on attnlab's, which are sorted by length (`given`). Loading is
+not counted, nor is turning tokens into text. All may write equally many tokens; how many they do
+write, `<eos>` included, is listed beside the rate, because a system that writes more has more to
+do.
 """
 
 from __future__ import annotations
@@ -111,8 +110,9 @@ def measured(found: dict[str, float], peak: float) -> Measured:
 
 
 def ratios(found: Rounds) -> list[Row]:
-    """One line for each contestant, each of its rivals, each search and batching, where both were
-    measured.
+    """The ratios of each contestant to each of its rivals, for each search and batching.
+
+    A line is left out unless both were measured.
     """
     rows: list[Row] = []
     for contestant in DECODERS:

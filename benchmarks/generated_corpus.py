@@ -1,5 +1,6 @@
-"""Sentence pairs of any number, drawn at random: two parallel text files for each split, as a user
-would have them.
+"""Sentence pairs of any number, drawn at random.
+
+They are written as users have them: two parallel text files for each split.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK = 50_000  # pairs drawn at once: memory does not grow with the corpus
-# Of the logarithms of the lengths of Multi30k's German captions: a median of 12 tokens, a hundredth
-# above 25.
+# Mean and deviation of the logarithm of the lengths of Multi30k's German captions: a median of 12
+# tokens, and one in a hundred above 25.
 _LOG_LENGTH = (2.47, 0.32)
 LONGEST = 64
 
 
 @dataclass(frozen=True)
 class GeneratedCorpus:
-    """Words by Zipf's law, lengths around Multi30k's; source and target words have nothing to do
-    with each other.
+    """A corpus with word frequencies by Zipf's law and sentence lengths like Multi30k's.
+
+    Source and target words are independent of each other.
 
     pairs: of the training split; validation and test have `evaluation_pairs` each.
     words: kinds of words on each side.
-    exponent: of Zipf's law; 0 makes all words alike often.
+    exponent: of Zipf's law; 0 makes all words equally frequent.
     length: of every sentence, in tokens; None draws lengths like Multi30k's.
     """
 
@@ -37,8 +39,9 @@ class GeneratedCorpus:
     seed: int = 1
 
     def write(self, folder: Path) -> Path:
-        """`train.de` beside `train.en` and so on; returns the folder. The same settings give the
-        same bytes.
+        """Write `train.de` beside `train.en` and so on, and return the folder.
+
+        The same settings give the same bytes.
         """
         folder.mkdir(parents=True, exist_ok=True)
         random = np.random.default_rng(self.seed)

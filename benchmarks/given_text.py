@@ -1,5 +1,6 @@
-"""The corpus as attnlab prepared it, written as the peers read it: lines of text, and batches of
-row numbers.
+"""The corpus prepared by attnlab, in the form that the peers read.
+
+It consists of lines of text and of batches of row numbers.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 
 
 def prepared_text(data: Path) -> tuple[Path, Path]:
-    """The corpus in the folder `data`: as attnlab prepares it, and as text with attnlab's batches
-    beside it.
+    """The corpus in the folder `data`, prepared by attnlab, and as text.
 
-    Raises SystemExit where there is no such folder.
+    attnlab's batches lie beside the text. Raises SystemExit if the folder is missing.
     """
     from attnlab.data.prepared import PreparedData
 
@@ -45,8 +45,9 @@ def write_text(data: PreparedData, into: Path) -> None:
 
 
 def write_batches(data: PreparedData, batch_size: int, seed: int, into: Path) -> None:
-    """`train.batches` and `test.batches`: attnlab's own, of its first epoch and of its evaluation,
-    as row numbers.
+    """Write attnlab's own batches as row numbers, `train.batches` and `test.batches`.
+
+    They are those of its first epoch and of its evaluation.
     """
     from attnlab.data.sampler import Batching, BatchSampler
 

@@ -29,10 +29,11 @@ LIBRARIES = (
 
 
 def describe_machine() -> dict[str, str]:
-    """Processor, cores, memory, system, Python, the libraries that cost or save time, installed
-    peers, and the threads in use.
+    """The properties of the machine and the versions that affect a measurement.
 
-    Nothing of it changes from one measurement to the next, a date least of all.
+    These are processor, cores, memory, system, Python, the libraries that affect the time, the
+    installed peers, and the threads in use. None of them changes between measurements, so there is
+    no date.
     """
     usable = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()

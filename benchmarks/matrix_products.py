@@ -3,15 +3,14 @@
     python benchmarks/matrix_products.py
 
 Counted are the model's products with a weight matrix and those of the attention with keys and
-values, and nothing
-else: no tanh, no softmax, no gates, no embedding, no optimiser, no copies. The bridge's are left
-out too, half a percent of a step, and those for a guess that training feeds back. Each product (M,
-K) x (K, N) is timed three times: forward, as the gradient of its input (M, N) x (N, K), and as the
-gradient of its weight (K, M) x (M, N), which a decoder may take for all its steps at once: there M
-counts the rows of every step. A product of the attention is
-batched over the sentences and has two gradients of its own size. Lengths are the corpus's means, so
-pads are free of charge. A model that did nothing but these products, at these rates, would train as
-many tokens a second as printed.
+values, and nothing else: no tanh, no softmax, no gates, no embedding, no optimiser, no copies. The
+bridge's are left out too, half a percent of a step, and those for a guess that training feeds back.
+Each product (M, K) x (K, N) is timed three times: forward, as the gradient of its input (M, N) x
+(N, K), and as the gradient of its weight (K, M) x (M, N), which a decoder may take for all its
+steps at once: there M counts the rows of every step. A product of the attention is batched over the
+sentences and has two gradients of its own size. Lengths are the corpus's means, so pads are free of
+charge. A model that did nothing but these products, at these rates, would train as many tokens a
+second as printed.
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ def products(
 ) -> list[Product]:
     """Every product of one training step of THE configuration.
 
-    score: `bahdanau` or `general`. attends_first: the context goes into the cell, and into the
-        readout with the
-        token; else into the readout alone.
+    score: `bahdanau` or `general`.
+    attends_first: the context goes into the cell, and into the readout with the token; else into
+        the readout alone.
     """
     b, e, h, a, r = (
         shared.batch_size,
@@ -140,8 +139,9 @@ def limit_name(score: str, input_feeding: bool, precision: str) -> str:
 
 @functools.cache
 def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
-    """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN, in
-    the better layout.
+    """Processor seconds of one product by torch's faster library, in the better layout.
+
+    The two libraries are MKL and oneDNN.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """Memory over a long training: usage after each epoch, and the peak.
 
-    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision
-    bf16 fp32]
+    python benchmarks/memory.py --data <folder with Multi30k, tokenised>
+        [--epochs 10] [--precision bf16 fp32]
     python benchmarks/memory.py --trained runs/benchmarks/quality/9-1
 
 Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the

@@ -1,7 +1,7 @@
 """Cost of Lightning, MLflow, callbacks and plots, compared with a bare loop around the same model.
 
-    python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 460] [--rounds
-    3]
+    python benchmarks/overhead.py --data <folder with Multi30k, tokenised>
+        [--steps 460] [--rounds 3]
 
 Both train the same model on the same batches in the same order, at once and a second each in turn,
 so that neither has a quieter machine. attnlab's way is `pipelines/train.py` with everything on; the
@@ -50,8 +50,9 @@ def overrides(data: Path, prepared: Path, steps: int, precision: str) -> list[st
 
 
 def whole(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
-    """attnlab's own way. The validation behind the last step stands in no record; that half-way
-    does.
+    """The cost of attnlab's own training.
+
+    The records contain the validation half-way, but not the one after the last step.
     """
     run_attnlab("train.py", *overrides(data, prepared, steps, precision))
     metrics = counters(newest_point(WORK / "overhead" / precision))[-1]["metrics"]

@@ -22,8 +22,9 @@ def in_own_process(
 
 
 def private_megabytes() -> float:
-    """Memory that this process holds now, without the pages of mapped files, which the system takes
-    back at need.
+    """The memory of this process, without the pages of mapped files.
+
+    The system takes those back when needed.
     """
     memory = psutil.Process().memory_info()
     # Only Linux distinguishes the two

@@ -1,12 +1,10 @@
-"""Gain of bfloat16 on this processor and on older ones: recurrences and products in both
-precisions.
+"""Gain of bfloat16 on this processor and on older ones, for recurrences and products.
 
     python benchmarks/precision.py
 
-Each row is a process of its own; those of older processors hold oneDNN and torch back. A recurrence
-reads 64
-sequences of 20 steps, 256 units, forward and backward. Milliseconds of processor time, the median
-of five goes.
+Both are measured in both precisions. Each row is a process of its own; those of older processors
+restrict oneDNN and torch. A recurrence reads 64 sequences of 20 steps, 256 units, forward and
+backward. Milliseconds of processor time, the median of five runs.
 """
 
 from __future__ import annotations

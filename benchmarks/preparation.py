@@ -1,14 +1,13 @@
-"""Preparing a corpus: pairs a CPU-second and peak memory against its size, by attnlab's own code on
-one thread.
+"""Preparing a corpus: pairs a CPU-second and peak memory against its size.
 
-    python benchmarks/preparation.py [--pairs 10000 100000 1000000] [--tokenizer whitespace]
-    [--rounds 1]
+    python benchmarks/preparation.py [--pairs 10000 100000 1000000]
+        [--tokenizer whitespace] [--rounds 1]
 
-The corpora are generated: two parallel text files a split, words by Zipf's law, lengths like
-Multi30k's. `tokenizers alone` is the library at the same sentences with nothing around it: what a
-faster preparation could come to at most. Private memory leaves out the pages of mapped files (the
-corpus as `datasets` maps it), which the system takes back whenever it needs them; it is looked at
-once in a thousand pairs.
+attnlab's own code runs on one thread. The corpora are generated: two parallel text files a split,
+words by Zipf's law, lengths like Multi30k's. `tokenizers alone` is the library at the same
+sentences with nothing around it: the upper limit of a faster preparation. Private memory leaves out
+the pages of mapped files (the corpus as `datasets` maps it), which the system takes back whenever
+it needs them; it is sampled once in a thousand pairs.
 """
 
 from __future__ import annotations

@@ -21,8 +21,10 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Cost:
-    """cpu_seconds: user and system time; peak_megabytes: the most resident memory of one of the
-    processes.
+    """The cost of processes.
+
+    cpu_seconds: user and system time.
+    peak_megabytes: the most resident memory of one of the processes.
     """
 
     cpu_seconds: float
@@ -30,12 +32,11 @@ class Cost:
 
 
 def run_measured(command: Sequence[str | Path], *, cwd: Path | None = None) -> tuple[Cost, str]:
-    """Run a command to its end, with one thread; what it cost and what it wrote to its standard
-    output.
+    """Run a command to its end, with one thread: its cost and its standard output.
 
     The kernel counts a child's time when its parent waited for it: a process that outlives its
     parent is not in it. Raises RuntimeError where the command fails, with its `error: ...` lines,
-    or else with the end of what it said.
+    or else with the end of its output.
     """
     environment = {**os.environ, **ONE_THREAD}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
@@ -69,8 +70,9 @@ def run_measured(command: Sequence[str | Path], *, cwd: Path | None = None) -> t
 
 
 def this_process() -> Cost:
-    """What this process has cost so far, its children that have ended counted in; their memory is
-    not.
+    """The cost of this process so far.
+
+    The time includes its children that have ended; the memory does not.
     """
     own, children = (
         resource.getrusage(resource.RUSAGE_SELF),
@@ -80,8 +82,9 @@ def this_process() -> Cost:
 
 
 def limit_threads() -> None:
-    """Let this process, and those that it starts, take one thread; to be called before torch is
-    imported.
+    """Limit this process, and those that it starts, to one thread.
+
+    It must be called before torch is imported.
     """
     os.environ.update(ONE_THREAD)
 

@@ -1,7 +1,7 @@
 """Quality against processor time: BLEU on the test sentences after whole runs, for several seeds.
 
-    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 5 9] [--seeds 1
-    2 3]
+    python benchmarks/quality.py --data <folder with Multi30k, tokenised>
+        [--epochs 5 9] [--seeds 1 2 3]
 
 A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs:
 it prepares the data, trains, validates, decodes the test sentences with a beam of 5, and writes its

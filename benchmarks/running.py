@@ -21,8 +21,9 @@ def run_attnlab(script: str, *overrides: str) -> tuple[Cost, str]:
 
 
 def run_or_exit(*command: str | Path) -> tuple[Cost, str]:
-    """As `run_measured`, from the repository's folder; raises SystemExit with what a failing
-    command said.
+    """Run a command from the repository's folder, and measure it as `run_measured` does.
+
+    Raises SystemExit with the messages of a failing command.
     """
     try:
         return run_measured(command, cwd=ROOT)
@@ -39,8 +40,9 @@ def run_peer(peer: Peer, job: Mapping[str, Any]) -> tuple[dict[str, float], Cost
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Raises SystemExit where a peer among the contestants of these names, `<peer> · ...`, is not,
-    before anything was measured in vain.
+    """Raise SystemExit if a peer is not installed, before anything is measured in vain.
+
+    names: of contestants; a peer's name has the form `<peer> · ...`.
     """
     wanted = {name.partition(" · ")[0] for name in names}
     missing = sorted(
@@ -54,8 +56,9 @@ def check_installed(names: Iterable[str]) -> None:
 
 
 def chosen(every: Mapping[str, Value], words: Sequence[str]) -> dict[str, Value]:
-    """Those with one of the words in their names, all where there is no word; raises SystemExit
-    where none has.
+    """The entries with one of the words in their names, or all if there are no words.
+
+    Raises SystemExit if no name has one.
     """
     found = {
         name: value

@@ -66,13 +66,15 @@ def trained(corpus: GeneratedCorpus, sentences: int, steps: int, *overrides: str
 
 
 def open_and_plan(folder: Path, sentences: int) -> tuple[int, float, float, float]:
-    """Of this process: the target vocabulary, CPU-seconds to open the data and to plan an epoch,
-    megabytes held.
+    """The costs of opening the data and planning an epoch, measured in this process.
+
+    The result is the size of the target vocabulary, the CPU-seconds to open the data, those to plan
+    an epoch, and the megabytes held.
     """
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
 
-    # What the first use of a library takes is no matter of the corpus
+    # The first use of a library has a cost of its own, which does not depend on the corpus
     PreparedData(folder).split("test")
     held, start = private_megabytes(), time.process_time()
     data = PreparedData(folder)
@@ -105,8 +107,9 @@ def by_vocabulary(steps: int) -> list[Row]:
 
 
 def by_decoded_length(steps: int) -> list[Row]:
-    """Greedy, with exactly as many tokens to write as the source has; the model has learnt nothing
-    yet.
+    """The cost of greedy decoding, with as many tokens to write as the source has.
+
+    The model has learnt nothing yet.
     """
     model = PLACE / "model"
     trained(GeneratedCorpus(1_000, WORDS), BATCH, steps, f"paths.model={model}")

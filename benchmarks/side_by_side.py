@@ -1,5 +1,6 @@
-"""Measure several systems in turn, so that other load on the machine affects all of them
-equally.
+"""Measurement of several systems in turn.
+
+Other load on the machine then affects all of them equally.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class Rounds:
         return statistics.median(measured[value] for measured in self.of[name])
 
     def ratio(self, name: str, rival: str, value: str) -> float:
-        """The median over the rounds of how many times the rival's value a contestant's is, in the
-        same round.
+        """The median over the rounds of a contestant's value divided by its rival's.
+
+        Both values are of the same round.
         """
         pairs = zip(self.of[name], self.of[rival], strict=True)
         return statistics.median(ours[value] / theirs[value] for ours, theirs in pairs)
@@ -75,8 +77,9 @@ def _by_turns(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
 
 
 def _by_slices(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
-    """Stops the processes of all contestants but one, their children too, and lets each have its
-    slice.
+    """Run the contestants in turn, each for a time slice.
+
+    The processes of all others, and their children, are stopped meanwhile.
     """
     with ThreadPoolExecutor(len(contestants)) as pool:
         running = {name: pool.submit(run) for name, run in contestants.items()}

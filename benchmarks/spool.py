@@ -11,8 +11,9 @@ from attnlab.training.spool import SPOOL_NAME
 
 
 def newest_point(runs: Path) -> Path:
-    """The folder of the experiment under `paths.runs` that was trained last; raises SystemExit
-    where none is done.
+    """The folder of the experiment under `paths.runs` that was trained last.
+
+    Raises SystemExit if no training is finished.
     """
     done = [path.parent for path in (runs / "points").glob("*/done.json")]
     if not done:
@@ -21,8 +22,9 @@ def newest_point(runs: Path) -> Path:
 
 
 def counters(point: Path) -> list[dict[str, Any]]:
-    """The records of speed and memory, each with its `epoch`, which is logged with the metrics of
-    the same step.
+    """The records of speed and memory, each with its `epoch`.
+
+    The epoch is logged with the metrics of the same step.
     """
     records = [
         json.loads(line) for line in (point / SPOOL_NAME).read_text(encoding="utf-8").splitlines()

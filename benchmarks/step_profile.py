@@ -24,8 +24,7 @@ from results import Row, report
 from running import chosen
 
 WARM_UP = 20
-# The first kind that has an operation's name, without its home and what stands behind a colon,
-# wins.
+# An operation is of the first kind whose pattern matches its name without the namespace (`aten::`).
 KINDS = {
     "matrix products": r"_?(add)?(b?mm|mv_?)|_linear_pointwise|baddbmm_?",
     "recurrences": r"mkldnn_rnn_layer(_backward)?|_thnn_.*",

@@ -1,16 +1,15 @@
-"""Training, side by side: real target tokens a CPU-second of attnlab and of its peers, one thread
-each.
+"""Training, side by side: real target tokens a CPU-second of attnlab and peers, on one thread.
 
-    python benchmarks/training.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT]
-    [--rounds 3]
+    python benchmarks/training.py --data <folder with Multi30k, tokenised>
+        [--only attnlab OpenNMT] [--rounds 3]
 
 In each round every contestant trains once in a process of its own: attnlab through
 `pipelines/train.py`, Lightning and MLflow on, the peers through their own entries (see peers/),
 once on batches as they make them (`own`) and once on attnlab's (`given`), which separates what the
-model costs from what the batching saves. Counted are the steps after
-the warm-up, batches and optimiser included, validations left out, and of the tokens only real ones,
-`<eos>` included. `matrix products alone` is what the machine could do in the same round if a model
-were nothing else (see matrix_products.py).
+model costs from what the batching saves. Counted are the steps after the warm-up, batches and
+optimiser included, validations left out, and of the tokens only real ones, `<eos>` included.
+`matrix products alone` is what the machine could do in the same round if a model were nothing else
+(see matrix_products.py).
 """
 
 from __future__ import annotations
@@ -98,8 +97,9 @@ def train_peer(peer: Peer, text: Path, batches: Path | None, steps: int, warm_up
 
 
 def ratios(found: Rounds) -> list[Row]:
-    """One line for each contestant and each of its rivals, a peer on each batching, where both were
-    measured.
+    """The ratios of each contestant to each of its rivals, a peer on each batching.
+
+    A line is left out unless both were measured.
     """
     rows: list[Row] = []
     for contestant in CONTESTANTS:
@@ -126,8 +126,9 @@ def ratios(found: Rounds) -> list[Row]:
 
 
 def single(found: Rounds) -> list[Row]:
-    """One line for each contestant; attnlab's with their share of what the matrix products alone
-    would allow.
+    """One line for each contestant.
+
+    attnlab's show their share of what the matrix products alone would allow.
     """
     by_name = {contestant.name: contestant for contestant in CONTESTANTS}
     rows: list[Row] = []

@@ -2,11 +2,9 @@
 
     python benchmarks/peers/install.py [--only joeynmt|opennmt]
 
-Both take the torch that attnlab is measured with; what the peers themselves pin is older and left
-unread
-(`--no-deps`), and their runners mend what that costs. Where pip's default build of torch is not
-wanted, set pip's
-own variables, such as PIP_FIND_LINKS or PIP_INDEX_URL.
+Both take the torch that attnlab is measured with. The older versions that the peers themselves pin
+are ignored (`--no-deps`), and their runners repair what that breaks. Where pip's default build of
+torch is not wanted, set pip's own variables, such as PIP_FIND_LINKS or PIP_INDEX_URL.
 """
 
 from __future__ import annotations
@@ -56,8 +54,9 @@ NEEDS = {
 
 
 def install(name: str) -> None:
-    """Make the environment; an unfinished one is not left behind. Raises CalledProcessError where
-    pip fails.
+    """Make the environment of a peer, and remove it if that fails.
+
+    Raises CalledProcessError if pip fails.
     """
     package, module = PEERS[name]
     folder = FOLDER / name

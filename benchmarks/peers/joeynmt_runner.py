@@ -1,9 +1,8 @@
 """JoeyNMT 2.3.0 at one job, in its own environment: `python joeynmt_runner.py '<job as JSON>'`.
 
 Trains by its own entry (`joeynmt.training.train`) or decodes by its own search
-(`joeynmt.search.search`); what was counted is the last line of the output, as JSON. What stands
-here only chooses its settings, counts, and mends what
-the present torch lacks.
+(`joeynmt.search.search`); the last line of the output has the counts, as JSON. The code here only
+chooses its settings, counts, and repairs what breaks with the present torch.
 """
 
 import json
@@ -30,8 +29,9 @@ def main(job: dict[str, Any]) -> dict[str, float]:
 
 
 def train(job: dict[str, Any]) -> dict[str, float]:
-    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint
-    afterwards.
+    """Train, and count from the step after the warm-up on.
+
+    The model folder holds the checkpoint afterwards.
     """
     meter = StepMeter(job["warm_up"], job["steps"])
     parameters = 0
@@ -156,8 +156,9 @@ def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
 
 
 def take_given_batches(batches: list[list[int]], split: str) -> None:
-    """The sampler of a split hands out these rows, batch by batch, instead of its own; the last one
-    begins anew.
+    """Make the sampler of a split return these rows, batch by batch, instead of its own.
+
+    After the last batch it starts again.
     """
     own = joeynmt.datasets.SentenceBatchSampler
 

@@ -1,9 +1,8 @@
 """OpenNMT-py 3.5.1 at one job, in its own environment: `python opennmt_runner.py '<job as JSON>'`.
 
 Trains by its own entry (`onmt.bin.train.train`) or decodes by its own translator
-(`Translator.translate_batch`); what was counted is the last line of the output, as JSON. What
-stands here only chooses its settings, counts, and mends
-what the present torch lacks.
+(`Translator.translate_batch`); the last line of the output has the counts, as JSON. The code here
+only chooses its settings, counts, and repairs what breaks with the present torch.
 """
 
 import json
@@ -14,8 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-# Transforms that nothing here uses import these packages; the old torch and numpy that those pin
-# are not wanted.
+# Transforms that are unused here import these packages, which pin an old torch and an old numpy.
 for name in ("ahocorasick", "fasttext", "spacy"):
     sys.modules.setdefault(name, types.ModuleType(name))
 
@@ -38,8 +36,9 @@ def main(job: dict[str, Any]) -> dict[str, float]:
 
 
 def train(job: dict[str, Any]) -> dict[str, float]:
-    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint
-    afterwards.
+    """Train, and count from the step after the warm-up on.
+
+    The model folder holds the checkpoint afterwards.
     """
     meter = StepMeter(job["warm_up"], job["steps"])
     parameters = 0
@@ -167,8 +166,9 @@ def settings(job: dict[str, Any], steps: int) -> list[str]:
 
 
 def take_given_batches(batches: list[list[int]]) -> None:
-    """These rows, batch by batch, instead of its own division of a bucket; a bucket must hold each
-    row once.
+    """Use these rows, batch by batch, instead of OpenNMT's own division of a bucket.
+
+    A bucket must hold each row once.
     """
 
     def given(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,17 +1,17 @@
-"""Counts what a peer's training costs between two of its steps; needs nothing but the standard
-library.
+"""Counter of what a peer's training costs between two of its steps.
+
+It needs nothing but the standard library.
 """
 
 import resource
 
 
 class StepMeter:
-    """Tokens and processor time of `steps` whole steps after the first `warm_up`, reading their
-    batches included.
+    """Tokens and processor time of `steps` whole steps after the first `warm_up`.
 
-    `begins` is to be called when a step begins: the time from there to the next call holds the step
-    itself, the optimiser's part of it and the making of the next batch. So one step more than these
-    must be trained.
+    Reading their batches is included. Call `begins` when a step begins: the time from there to the
+    next call holds the step itself, the optimiser's part of it and the making of the next batch. So
+    one step more than these must be trained.
     """
 
     def __init__(self, warm_up: int, steps: int) -> None:
