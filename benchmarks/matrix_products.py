@@ -121,8 +121,9 @@ def flops_per_token(counted: Sequence[Product], shared: Shared = SHARED) -> floa
 
 
 def limits() -> dict[str, float]:
-    """The tokens a second of every model that is compared, in each precision, by `limit_name`;
-    measured anew.
+    """The tokens a second of every compared model in each precision, by `limit_name`.
+
+    Each call measures again.
     """
     seconds_of.cache_clear()
     models = {(c.score, c.input_feeding, c.attends_first) for c in CONTESTANTS}

@@ -39,7 +39,7 @@ VOCABULARIES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 
 
 def prepared(corpus: GeneratedCorpus) -> tuple[Path, Path]:
-    """(the corpus, the same prepared), made anew; every word that occurs is in the vocabulary."""
+    """(the new corpus, its prepared data); every word that occurs is in the vocabulary."""
     shutil.rmtree(PLACE, ignore_errors=True)
     raw, folder = corpus.write(PLACE / "corpus"), PLACE / "prepared"
     own = (f"data.path={raw}", f"paths.data={folder}", "data.tokenizer.min_frequency=1")
@@ -48,7 +48,7 @@ def prepared(corpus: GeneratedCorpus) -> tuple[Path, Path]:
 
 
 def trained(corpus: GeneratedCorpus, sentences: int, steps: int, *overrides: str) -> Row:
-    """What training on a corpus costs; sentences: of a batch."""
+    """The cost of training on a corpus, with so many sentences in a batch."""
     raw, folder = prepared(corpus)
     vocabulary, opened, planned, held = in_own_process(open_and_plan, folder, sentences)
     settings = ("data.tokenizer.min_frequency=1", f"training.batching.size={sentences}", *overrides)

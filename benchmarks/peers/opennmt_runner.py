@@ -122,8 +122,10 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
 
 
 def settings(job: dict[str, Any], steps: int) -> list[str]:
-    """The job as OpenNMT-py's own options; what is not named has its default, but for the workers:
-    none, so that batches are made in the one process whose time is taken.
+    """The job as OpenNMT-py's own options.
+
+    Other options have their defaults, except that there are no workers: batches are then made in
+    the one process that is timed.
     """
     text, folder = Path(job["text"]), Path(job["model"])
     corpus = {

@@ -368,7 +368,7 @@ def component(annotation: Any) -> type | None:
 
 
 def _plain_alternatives(annotation: Any) -> list[Any]:
-    """What a value that is no node may be: [str] of `str | SomeClass | None`."""
+    """The alternatives of a union for a plain value: [str] for `str | SomeClass | None`."""
     if get_origin(annotation) not in (Union, types.UnionType):
         return []
     return [

@@ -25,7 +25,7 @@ def form_of(nodes: Iterable[ast.AST]) -> str:
 
 
 def is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
-    """Whether it is `if TYPE_CHECKING:`, whose block never runs; what stands under `else` does."""
+    """Whether it is `if TYPE_CHECKING:`, whose block never runs; its `else` block does."""
     if not isinstance(node, ast.If):
         return False
     condition = node.test
@@ -39,7 +39,7 @@ def _does_nothing(node: Any) -> bool:
     """Whether a statement has no effect when it runs.
 
     Such a statement is a docstring, another constant that stands alone (such as `...`), `pass`, or
-    a block for type checkers.
+    `if TYPE_CHECKING:` without `else`.
     """
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)

@@ -61,7 +61,7 @@ class Code(NamedTuple):
 
 
 def config_digest(config: Mapping[str, Any]) -> str:
-    """SHA-256 of a plain, resolved config, whatever the order of its keys."""
+    """SHA-256 of a plain, resolved config; the order of its keys does not matter."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 

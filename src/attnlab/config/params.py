@@ -68,8 +68,7 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """The choices by short names: `attention: bahdanau`, `padding: pre_post`, `teacher_forcing:
-    0.5`, ...
+    """The choices by short names: `attention: bahdanau`, `teacher_forcing: 0.5`, ...
 
     Sections may be missing or null.
     """

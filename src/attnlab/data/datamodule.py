@@ -32,7 +32,7 @@ class BatchedRows(Dataset[Any]):
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that knows how to begin in the middle of an epoch, for Lightning to ask.
+    """A loader that can resume in the middle of an epoch, as Lightning expects of it.
 
     consumed: the batches of the present epoch that training has done with; workers have fetched
         more of them.

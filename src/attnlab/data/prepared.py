@@ -96,8 +96,9 @@ class PreparedSplit(_MappedSplit):
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 
     def words(self, row: int) -> list[NDArray[np.int64]] | None:
-        """The word of each source token, (S,), and of each target token, (T,), -1 between words;
-        None where the corpus aligns no words.
+        """The word of each source token, (S,), and of each target token, (T,), -1 between words.
+
+        None if the corpus aligns no words.
         """
         if "source_words" not in self._table.column_names:
             return None
@@ -182,7 +183,7 @@ class PreparedFolder(Generic[SplitT, InfoT]):
 
     @property
     def digest(self) -> str:
-        """sha256 over the names and bytes of the folder's files; read anew each time."""
+        """SHA-256 over the names and bytes of the folder's files, read again each time."""
         digest = hashlib.sha256()
         for name in self.files():
             with (self.folder / name).open("rb") as file:

@@ -18,7 +18,7 @@ from attnlab.data.padding import Ragged
 
 
 def open_rows(path: Path) -> pa.Table:
-    """All rows. The file is mapped: a row is read when somebody looks at it."""
+    """All rows. The file is memory-mapped: a row is read from disk when it is used."""
     with pa.memory_map(str(path)) as file:
         table = pa.ipc.open_file(file).read_all()
     table.validate()

@@ -26,7 +26,11 @@ class DroppedRows:
         self.first: dict[str, str] = {}
 
     def add(self, reason: str, place: str, content: str) -> None:
-        """place: where the row stands, `train.tsv, line 22`. content: the row, shortened."""
+        """Count a dropped row.
+
+        place: of the row, such as `train.tsv, line 22`.
+        content: the row, shortened.
+        """
         self.counts[reason] += 1
         self.first.setdefault(reason, f"{place}: {content}")
 

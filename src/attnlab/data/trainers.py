@@ -140,13 +140,13 @@ def _train_words(
 
 
 def _finished(state: dict[str, Any]) -> Tokenizer:
-    """Without the library's special tokens, which it would find in anybody's text."""
+    """The tokenizer without the library's special tokens, which it would find in users' texts."""
     return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps({**state, "added_tokens": []})))
 
 
 @dataclass(frozen=True)
 class ModelTokenizers(TokenizerTrainer):
-    """Learns nothing: takes the tokenisers of a trained model, which can so go on with other text.
+    """Takes the tokenisers of a trained model, so that it can be trained further on other text.
 
     folder: a model folder.
     joint: whether that model has one vocabulary for both sides.

@@ -52,7 +52,7 @@ class Ensemble(nn.Module):
     def step(
         self, tokens: Tensor, state: OfEach, memory: OfEach
     ) -> tuple[Tensor, OfEach, Tensor | None]:
-        """As a model's step; the log of the mean probability stands for the logits."""
+        """A step as of one model, with the log of the mean probability in place of the logits."""
         steps = [
             member.step(tokens, its_state, its_memory)
             for member, its_state, its_memory in zip(

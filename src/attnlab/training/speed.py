@@ -123,7 +123,7 @@ def cpu_seconds() -> float:
 
 
 def reset_peaks() -> None:
-    """Start the peaks of this process's memory anew, where the system can."""
+    """Reset the peaks of this process's memory, where the system supports it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     if torch.cuda.is_initialized():

@@ -18,7 +18,7 @@ from attnlab.training.processes import explain_out_of_memory, supervise_forked
 
 
 class SupervisedTrainer(pl.Trainer):
-    """A Trainer that ends as a command should: whole, or with an error that a person can mend.
+    """A Trainer whose `fit` either succeeds or ends with an error that the user can fix.
 
     callbacks_by_name: those of the config, by their names there.
     """

@@ -220,7 +220,7 @@ class SpoolLogger(Logger):
 
 
 class ValidateAtTheEnd(Checkpoint):
-    """Validates after the last step, even if it is no multiple of `validate_every`.
+    """Validates after the last step, even if it is not a multiple of `validate_every`.
 
     It writes nothing. It is a Checkpoint, and the last one, because at the end of an epoch
     Lightning calls those after all others: by then every callback that stops a training has done

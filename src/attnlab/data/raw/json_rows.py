@@ -136,7 +136,7 @@ def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
 
 
 def _values(text: str, lines_before: int, place: str) -> Placed:
-    """All values of a text, one behind the other."""
+    """All values of a text, in order."""
     position, line = _BLANK.match(text).end(), lines_before + 1  # type: ignore[union-attr]
     counted = 0
     while position < len(text):
@@ -163,8 +163,10 @@ def _of_field(values: list[tuple[str, Any]], field: str, place: str) -> list[tup
 
 
 def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: str) -> Placed:
-    """The rows of a document: of a list its entries, of an object of lists their first, second, ...
-    entries.
+    """The rows of a document.
+
+    The rows of a list are its entries. Those of an object of lists are their first entries, their
+    second entries, and so on.
     """
     if len(values) != 1:
         yield from values
@@ -195,7 +197,7 @@ def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: s
 
 
 def _columns_of_lists(value: Any, wanted: Sequence[str]) -> dict[str, list[Any]] | None:
-    """The wanted columns of an object that holds each column as a list; None where it is none."""
+    """The wanted columns of an object with a list for each column; None for any other value."""
     if not isinstance(value, dict):
         return None
     found = {column: _cell(value, column) for column in wanted}

@@ -18,7 +18,7 @@ ROWS_OF_A_BATCH = 10_000
 
 
 class NotText(str):
-    """What stands where a text is wanted, in words: `a list: ["Tom"]`."""
+    """The description of a value that should be text but is not: `a list: ["Tom"]`."""
 
     __slots__ = ()
 

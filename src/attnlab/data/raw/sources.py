@@ -37,7 +37,7 @@ class Source(Protocol):
     """Rows of a split."""
 
     def rows(self, wanted: Sequence[str], note: Note) -> Iterator[Row]:
-        """The wanted cells of each row; of the columns behind the first two some may be missing."""
+        """The wanted cells of each row; only the first two columns must be there."""
 
     def class_names(self, column: str) -> list[str] | None:
         """The names of the labels 0, 1, ..., where the source knows them."""
