@@ -26,10 +26,11 @@ from attnlab.search.search import (
 class BeamSearch(Search):
     """Beam search over a whole batch.
 
-    A sentence ends when it has `size` finished hypotheses or meets its limit. A hypothesis's score
-    is that of Wu et al. 2016, equation 14: its log-probability over the length penalty ((5 + |Y|) /
-    6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`). Alpha 0 and
-    beta 0 compare the plain sums. Axes: N sentences still going on, K beam.
+    The search of a sentence ends when it has `size` finished hypotheses or meets its limit. A
+    hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length
+    penalty ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty
+    (`log_coverage`). Alpha 0 and beta 0 compare the plain sums. Axes: N sentences still being
+    decoded, K beam.
 
     Args:
         size: partial hypotheses of each step, K; 1 is greedy search.

@@ -116,8 +116,8 @@ def _renamed(state: dict[str, Any], rename: Callable[[str], str]) -> dict[str, A
 class LastCheckpoint(Checkpoint):
     """Writes `last.ckpt` after each validation, after `every_minutes` without one, and on a signal.
 
-    By time and on a (stop) signal it is written between two steps; all processes of a training
-    write at the same step.
+    By time and on a stop signal it is written between two steps; all processes of a training write
+    at the same step.
 
     every_minutes: None writes at validations and on signals only.
     accumulate: parts of a batch; a training cannot resume between them.

@@ -126,10 +126,10 @@ class LabModule(pl.LightningModule):
             self.log("train/learning_rate", optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, *args: Any) -> None:
-        """Log the mean over the epoch's steps after the last step of an epoch and of the training.
+        """Log the mean over the epoch's steps so far, when an epoch or the training ends.
 
-        Lightning's own end of an epoch comes after the last checkpoint: a training killed in
-        between would lose the mean.
+        It is logged after the last step, because Lightning's own end of an epoch comes after the
+        last checkpoint: a training killed in between would lose the mean.
         """
         trainer = self.trainer
         if not (trainer.is_last_batch or trainer.global_step >= trainer.max_steps):
