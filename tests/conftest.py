@@ -21,8 +21,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
-# HYPOTHESIS_PROFILE=campaign looks longer: `make test-faults`. Tests that name a number of examples
-# keep theirs.
+# HYPOTHESIS_PROFILE=campaign tries more examples (`make test-faults`), except in tests that set
+# their own number of them.
 settings.register_profile("suite", deadline=None)
 settings.register_profile("campaign", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "attnlab"
 PIPELINES = ROOT / "pipelines"
 
-# Each place may import what stands on a lower level, and itself; data and model share a level and
-# never meet.
+# Each place may import itself and what stands on a lower level. Data and model share a level, and
+# do not import each other.
 LEVELS = {
     "batch": 0,
     "errors": 0,

@@ -170,8 +170,7 @@ def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
     prepare(corpus, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     found = evaluate([Diagonal(data.target_tokenizer.size)], GreedySearch(3), data).metrics
-    # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 of them
-    # hit.
+    # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 hit.
     expected = {
         "aer": 1 - (4 + 5) / (8 + 6),
         "alignment_precision": 5 / 8,

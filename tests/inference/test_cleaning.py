@@ -279,8 +279,8 @@ def test_what_is_no_text_is_refused_in_a_sentence(
             ask()
 
 
-# Marks that combine, white space of many kinds, a byte order mark, syllables and their parts,
-# compatibility forms.
+# Combining marks, many kinds of white space, a byte order mark, syllables and their parts,
+# and compatibility forms of letters.
 PIECES = st.sampled_from([
     *"ae \u0301\u0327\u0323\u00a0\u3000\u2028\x85\x1c\r\n\t\u200b\u00ad\ufeff",
     *"é한\u1112\u1161\u11abﬁ①ｶﾞ\u212b",

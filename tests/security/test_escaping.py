@@ -22,8 +22,8 @@ from attnlab.report.run_sources import runs_of_sweep
 from attnlab.runs.sweep_record import find_sweep
 from made_sweep import SIDE, write_stages, write_sweep
 
-# Any code point, half characters among them, but the glyphs of fonts that would have to be cut for
-# each example.
+# Any code point, also surrogates, but not the characters whose glyphs are cut from fonts:
+# that would be done for each example.
 ANY = st.text(
     st.one_of(st.characters(exclude_categories=()), st.sampled_from("<>&\"'/=-!`;:{}")), max_size=12
 ).filter(lambda text: not any("\u1100" <= character <= "\ufaff" for character in text))
@@ -121,8 +121,7 @@ def comparison(folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) 
 def test_comparison_page_escapes_texts_of_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Without half characters, which our JSON cannot hold, and without white space, which separates
-    # words.
+    # Without surrogates, which our JSON cannot hold, and white space, which separates words.
     hostile = [
         word
         for word in HOSTILE

@@ -243,8 +243,7 @@ def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(
     assert_the_same(
         train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices)
     )
-    # It stopped before the checkpoint that follows this step, unless a validation had just written
-    # one.
+    # It stopped before the checkpoint of this step, unless a validation had just written one.
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
 
 

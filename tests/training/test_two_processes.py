@@ -47,8 +47,8 @@ class Recorder(pl.Callback):
         )
 
 
-# 48 pairs in batches of 5: the last of an epoch has 3, and the two shares of a batch never hold the
-# same tokens.
+# 48 pairs in batches of 5. The last batch of an epoch has 3, and the two shares of a batch never
+# hold the same tokens.
 CHOICES = {
     "max_steps": STEPS,
     "validate_every": 4,

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 PREPARE_SECTIONS = ("data",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
 EVALUATE_SECTIONS = ("search", "hardware")
-# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged
-# of it.
+# How jobs are chosen and spread. This changes neither the results of a job nor what it logs.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
 

@@ -195,10 +195,10 @@ def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
 
 
 class CommandCallback(Callback):
-    """Starts sweeps and dry runs, and ends a command whose job failed, after all other callbacks;
-    see conf/config.yaml.
+    """Starts sweeps and dry runs, and ends a command whose job failed; see conf/config.yaml.
 
-    It ends the process itself: Hydra would make a warning of an exception, and go on.
+    It comes after all other callbacks. It ends the process itself: Hydra would make a warning of an
+    exception, and go on.
     """
 
     def on_run_start(self, config: DictConfig, **more: Any) -> None:

@@ -279,8 +279,7 @@ def run_state(experiment: Experiment, model_folder: Path) -> Path:
         measured_with["ensemble"] = [read_facts(other).identity for other in others]
     if measured_with == {"search": read_config(model_folder).get("search")}:
         return folder
-    # Another search or precision is another run: a run's params say what its metrics were
-    # measured with.
+    # Another search or precision is another run: its params say how its metrics were measured.
     return folder / "evaluations" / config_digest(measured_with)[:16]
 
 

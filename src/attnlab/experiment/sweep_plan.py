@@ -103,8 +103,7 @@ class SweepPlan:
             experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
             for experiment in self.experiments
         }
-        # In the order of the command, which numbers the points; all others are in the points
-        # themselves.
+        # In the order of the command, which numbers the points. All others are in the points.
         keys = {*self.varies} - set(NOT_OF_THE_IDENTITY)
         chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]

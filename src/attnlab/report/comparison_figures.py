@@ -155,8 +155,7 @@ def _by_source(evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
             " ".join(token for token in each.source_tokens if token != "<eos>"): each
             for each in evaluation.maps
         }
-    # The title of a translation's map is `source → hypothesis`, and a source may contain an arrow,
-    # too.
+    # The title of a translation's map is `source → hypothesis`; a source may contain an arrow.
     sources = sorted({row["source"] for row in evaluation.sentences}, key=len, reverse=True)
     return {
         next((text for text in sources if each.title.startswith(f"{text} → ")), each.title): each

@@ -6,8 +6,7 @@ All that is known of a run is first on disk, in its run folder; `sync` uploads w
 
 import os
 
-# MLflow's environment variables, where the user set none: no telemetry, short waits, a quiet
-# terminal.
+# MLflow's variables, where the user set none: no telemetry, short waits, a quiet terminal.
 DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",

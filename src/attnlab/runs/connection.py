@@ -186,8 +186,7 @@ class Connection:
         try:
             yield
         except (*LOST, ValueError, Timeout) as error:
-            # ValueError: an option of an address that a driver cannot read. The cause may carry the
-            # password.
+            # ValueError: a driver cannot read an option. The cause may carry the password.
             remedy = f"start the server, correct {self._uri_setting}, or choose tracking=none"
             message = (
                 f"{self._uri_setting}: {self.shown} cannot be used: {reason_of(error)}; {remedy}"

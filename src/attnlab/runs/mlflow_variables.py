@@ -64,8 +64,9 @@ def with_environment(node: Any) -> Any:
 
 
 def environment_note(node: Any) -> str | None:
-    """A line that says which of MLflow's variables decide, for the section `tracking` as written;
-    None for none.
+    """A line that says which of MLflow's variables decide; None for none.
+
+    node: the section `tracking` as written.
     """
     found = with_environment(node)
     if found == node:

@@ -36,8 +36,7 @@ PLACE_NAME = "place.json"
 STORE_LOCK = ".mlflow.lock"
 
 _SQLITE = "sqlite:///"
-# The revisions of MLflow's schema whose columns are listed below, as `alembic_version` has them: of
-# MLflow 3.17.
+# The revisions of MLflow's schema (`alembic_version`) whose columns are listed below: MLflow 3.17.
 KNOWN_REVISIONS = ("dc11669786a5",)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds for another process that holds the lock or the database
@@ -258,8 +257,7 @@ class _Store:
         if before is None:
             return self._first_place()
         if _is_same_folder(before.folder, here):
-            # Reached by another name, such as a link or a mounted folder: the old locations are
-            # still good.
+            # Reached by another name, such as a link or a mount: the old locations are still valid.
             return before
 
         former = before.folder
@@ -290,8 +288,7 @@ class _Store:
         found: list[str] = []
         for location in self._experiment_locations():
             path = PurePosixPath(_path_of(location) or "")
-            # MLflow's own experiment `Default` was made with the database. It has a folder for
-            # itself.
+            # MLflow made its experiment `Default` with the database, in a folder of its own.
             is_default = path.name == "0"
             artifacts = path.parent if is_default else path
             former = str(artifacts.parent)

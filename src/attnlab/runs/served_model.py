@@ -28,8 +28,7 @@ class ServedModel(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         self.model = load_folder(Path(context.artifacts["model"]))
 
-    # The signature makes a table of every input. With the type hint list[str], MLflow would ignore
-    # the signature.
+    # The signature makes a table of every input; the type hint list[str] would disable it.
     def predict(
         self,
         context: PythonModelContext,

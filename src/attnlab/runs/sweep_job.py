@@ -185,8 +185,7 @@ def _lives(pid: int, birth: float) -> bool:
     """Whether it is there and no zombie; a number may belong to another process by now."""
     try:
         found = psutil.Process(pid)
-        # The time of birth is reckoned from the machine's start, which the clock's corrections move
-        # a little.
+        # The time of birth counts from the machine's start, which clock corrections move a little.
         return abs(found.create_time() - birth) < 2 and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

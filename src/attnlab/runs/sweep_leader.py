@@ -62,8 +62,7 @@ def lead_sweep(
         of_run = RunRecord(
             {}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command
         )
-        # The database, the experiment and the sweep's run are there before the first job asks for
-        # them.
+        # The database, the experiment and the sweep's run exist before the first job needs them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
@@ -92,8 +91,7 @@ def _end_what_runs(
     before: children of this process that are none of the sweep's.
     """
     children = [child for child in psutil.Process().children(recursive=True) if child not in before]
-    # Joblib's tracker of resources ends by itself, behind the workers, and complains of being
-    # stopped.
+    # Joblib's resource tracker ends by itself, after the workers, and complains if it is stopped.
     workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
     for stop in (psutil.Process.terminate, psutil.Process.kill):
         for worker in workers:

@@ -181,8 +181,9 @@ class MlflowTracking(Tracking):
         return run
 
     def _held(self, runs_folder: Path, run: Run | None, record: RunRecord) -> Uploaded | None:
-        """How much MLflow has of a run: all of it, and its database says that the run is there;
-        None otherwise.
+        """How much MLflow has of a run that is completely uploaded; None otherwise.
+
+        Its database must also say that the run is there.
         """
         address = self.address(runs_folder)
         if (
