@@ -343,8 +343,8 @@ def test_bind_nested_target_without_annotation_is_built(own_module, name):
         "here.scale._target_ must be a class, got 'os.system': it is not a class"
     ]
     assert problems(node | {"scale": {"_target_": "builtins.dict"}}, Score) == [
-        "here.scale._target_ must be a class, got 'builtins.dict': its constructor does not say "
-        "what it takes"
+        "here.scale._target_ must be a class, got 'builtins.dict': "
+        "its constructor does not say what it takes"
     ]
 
 
@@ -494,8 +494,8 @@ def test_bind_class_of_the_users_module_is_checked_as_a_setting_too(typed_module
     assert type(bind(node, Search).inner).__name__ == "Inner"
     (problem,) = problems(node | {"inner": {"_target_": "pathlib.Path"}}, Search)
     assert problem == (
-        "here.inner._target_ must be an Inner, got 'pathlib.Path': it is not a subclass of "
-        "own_searches.Inner"
+        "here.inner._target_ must be an Inner, got 'pathlib.Path': "
+        "it is not a subclass of own_searches.Inner"
     )
 
 

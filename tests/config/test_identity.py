@@ -119,8 +119,8 @@ SAME_CODE = {
         (TASK, "    def sizes(", "    # They are small.\n    def sizes("),
     ],
     (
-        "line breaks, blank lines, quotes, parentheses around an expression, the spelling of a "
-        "number"
+        "line breaks, blank lines, quotes, parentheses around an expression, "
+        "the spelling of a number"
     ): [
         (
             SCORE,
@@ -171,8 +171,8 @@ OTHER_CODE = {
         (SETTINGS, "patience: PositiveInt | None", "patience: PositiveInt"),
     ],
     (
-        "a name, also of a local variable; the order of definitions or imports, though the code "
-        "does the same"
+        "a name, also of a local variable; "
+        "the order of definitions or imports, though the code does the same"
     ): [
         (SETTINGS, "of_epochs", "by_epochs"),
         (SCORE, "\n".join(IMPORTS), "\n".join(reversed(IMPORTS))),
@@ -339,15 +339,15 @@ TESTED_BY = {
         test_edit_of_what_only_shows_changes_no_training,
     ),
     (
-        "`tracking`, `loggers`, `paths`, `search`, `save_every_minutes` and other sections that "
-        "training does not read"
+        "`tracking`, `loggers`, `paths`, `search`, `save_every_minutes` "
+        "and other sections that training does not read"
     ): (
         "stays the same for a training",
         test_identity_changes_with_each_section_that_training_reads_and_with_no_other,
     ),
     (
-        "another version of MLflow, DVC, Hydra or Python, if the code and the libraries below "
-        "stay as they are"
+        "another version of MLflow, DVC, Hydra or Python, "
+        "if the code and the libraries below stay as they are"
     ): (
         "stays the same",
         test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
@@ -362,8 +362,8 @@ TESTED_BY = {
         test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings,
     ),
     (
-        "your own module with a class that the config names, or what it imports, but for "
-        "installed packages"
+        "your own module with a class that the config names, or what it imports, "
+        "but for installed packages"
     ): (
         "changes",
         test_module_of_the_user_counts_with_what_it_imports,
@@ -380,8 +380,7 @@ TESTED_BY = {
         test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sources,
     ),
     "another version of torch, NumPy, pytorch-lightning, torchmetrics, tokenizers, datasets, "
-    "sacreBLEU or Babel, where "
-    "the code imports it": (
+    "sacreBLEU or Babel, where the code imports it": (
         "changes",
         test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
     ),

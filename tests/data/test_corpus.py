@@ -110,8 +110,8 @@ def test_dataclass_of_a_corpus_takes_no_defaults_from_its_base() -> None:
         ),
         (
             {"_target_": "Misused", "attribute": "bleu_tokenize", "value": "13b"},
-            "data: Misused has '13b' for bleu_tokenize, which must be none or 13a or intl or char "
-            "or zh",
+            "data: Misused has '13b' for bleu_tokenize, "
+            "which must be none or 13a or intl or char or zh",
         ),
         (
             {"_target_": "Misused", "attribute": "limit", "value": "5"},

@@ -197,8 +197,8 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
     assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
     wrong_column = refusal(hub_corpus(hub_folder, source="xx"))
     assert wrong_column == (
-        "data.source: there is no column 'xx' in split 'train'; the columns of train.jsonl.gz are: "
-        "de, en"
+        "data.source: there is no column 'xx' in split 'train'; "
+        "the columns of train.jsonl.gz are: de, en"
     )
     wrong_split = refusal(hub_corpus(hub_folder, splits=FROM_TRAIN | {"test": "tst"}))
     assert (

@@ -179,8 +179,8 @@ UNFIT = {
     "unseen label": (
         {"test": [{"text": "new", "label": 2}]},
         {},
-        "data.label: the test split has the label 2, which no sentence of the training split has "
-        "(it has [0, 1])",
+        "data.label: the test split has the label 2, "
+        "which no sentence of the training split has (it has [0, 1])",
     ),
     "one class": (
         {"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]},
@@ -195,8 +195,8 @@ UNFIT = {
     "no label at all": (
         {"train": [{"text": "x", "label": None}, {"text": "", "label": 1}]},
         {},
-        "nothing is left of the train split; 2 rows were dropped (1 empty, the first train.jsonl, "
-        "line 2: ''; ",
+        "nothing is left of the train split; "
+        "2 rows were dropped (1 empty, the first train.jsonl, line 2: ''; ",
     ),
 }
 

@@ -163,8 +163,8 @@ def test_unknown_address_opens_the_page_as_at_the_start(visit, translator, addre
     seen.wait("Wednesday, January 13, 2010")
     assert seen.page.get_by_role("tab", name="Heat map").get_attribute("aria-selected") == "true"
     seen.page.evaluate(
-        "location.hash = encodeURIComponent(JSON.stringify({text: 'May', model: 'c', view: "
-        "'pads'}))"
+        "location.hash = encodeURIComponent("
+        "JSON.stringify({text: 'May', model: 'c', view: 'pads'}))"
     )
     seen.wait("May")
     assert seen.page.get_by_role("tab", name="Pads").get_attribute("aria-selected") == "true"

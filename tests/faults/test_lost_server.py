@@ -213,8 +213,8 @@ def test_training_that_loses_its_server_is_uploaded_whole(
     print(f"\n{LOSSES} losses of the server, nothing missing; from one validation to the next")
     lost = statistics.median(paces)
     print(
-        f"{usual:.2f} s with it, {lost:.2f} s once it was lost for good (medians); at most "
-        f"{max(paces):.2f} s"
+        f"{usual:.2f} s with it, {lost:.2f} s once it was lost for good (medians); "
+        f"at most {max(paces):.2f} s"
     )
     # One call to a server that is gone, with its retries, takes MLflow 4 seconds; one that waits
     # for an answer 30.
@@ -234,6 +234,6 @@ def test_training_without_its_server_is_refused_within_twenty_seconds(
     assert "Traceback" not in err
     assert not list(tmp_path.glob("runs/points/*/checkpoints"))
     print(
-        f"{time.monotonic() - began:.1f} s, the start of Python and the data's preparation among "
-        "them"
+        f"{time.monotonic() - began:.1f} s, "
+        "the start of Python and the data's preparation among them"
     )

@@ -582,8 +582,8 @@ except SystemExit as ended:
 def test_translate_in_a_new_process_is_quiet_and_imports_no_compiler(translator_folder, translator):
     """torch._dynamo takes longer to import than all that a translation needs."""
     code = (
-        "import sys; from attnlab.commands import main; print(main(sys.argv[1:])); "
-        "print(*sys.modules)"
+        "import sys; from attnlab.commands import main; "
+        "print(main(sys.argv[1:])); print(*sys.modules)"
     )
     done = run_python(code, "translate", str(translator_folder), SOURCES[0])
     text, ended, modules = done.stdout.splitlines()

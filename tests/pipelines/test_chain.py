@@ -305,7 +305,7 @@ def test_search_that_cannot_write_the_references_of_its_split_is_a_warning(tmp_p
     prepare(compose([*made, "search.max_length_ratio=0.5"]))
     err = capsys.readouterr().err
     assert (
-        "warning: 100% of the test split's references are longer than search can write; raise "
-        "search.max_length" in err
+        "warning: 100% of the test split's references are longer than search can write; "
+        "raise search.max_length" in err
     )
     assert "validation" not in err

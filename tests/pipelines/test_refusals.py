@@ -191,8 +191,8 @@ COMBINATIONS = {
     ),
     "two vocabularies": (
         ("model.tied_embeddings=all", "model.readout.size=64"),
-        "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint "
-        "is false",
+        "model.tied_embeddings is all, which needs one joint vocabulary, "
+        "but data.tokenizer.joint is false",
     ),
     "config folder": (("-cp", "nowhere"), "Check that the config directory"),
     "extra folder": (("-cd", "nowhere"), "nowhere' not found"),
@@ -286,8 +286,8 @@ def test_source_beyond_the_location_scores_rows_is_refused_before_training(
     refused(
         ended,
         "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source "
-        f"that the location score reads, but the {split} split has a source of {length}; raise it "
-        f"to {length}\n",
+        f"that the location score reads, but the {split} split has a source of {length}; "
+        f"raise it to {length}\n",
     )
     assert {Path(path).parts[1] for path in left(folder) if path.startswith("runs")} == {"data"}
 

@@ -17,8 +17,8 @@ def presets(tmp_path: Path) -> Path:
     """A folder of configs with the preset `two_processes`, which trains by `ddp`."""
     (tmp_path / "theirs" / "experiment").mkdir(parents=True)
     (tmp_path / "theirs" / "experiment" / "two_processes.yaml").write_text(
-        "# @package _global_\ndefaults:\n  - override /hardware: ddp_cpu\nhardware:\n  strategy: "
-        "ddp\n"
+        "# @package _global_\ndefaults:\n  - override /hardware: ddp_cpu\n"
+        "hardware:\n  strategy: ddp\n"
     )
     return tmp_path / "theirs"
 

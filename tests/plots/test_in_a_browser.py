@@ -31,8 +31,8 @@ WEIGHTS = np.array(
 
 
 SHADES = (
-    "cells => cells.map(cell => parseFloat(getComputedStyle(cell).backgroundColor.split(',')[3] ?? "
-    "1))"
+    "cells => cells.map("
+    "cell => parseFloat(getComputedStyle(cell).backgroundColor.split(',')[3] ?? 1))"
 )
 
 

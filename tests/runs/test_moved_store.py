@@ -148,14 +148,14 @@ def test_every_column_with_a_location_is_put_right_and_others_stay(runs, trackin
     )
     asked(
         database,
-        "INSERT INTO trace_info (request_id, experiment_id, timestamp_ms, status) VALUES ('t', 1, "
-        "1, 'OK')",
+        "INSERT INTO trace_info (request_id, experiment_id, timestamp_ms, status) "
+        "VALUES ('t', 1, 1, 'OK')",
     )
     trace = (runs / "mlflow-artifacts" / "traces" / "t").as_uri()
     asked(
         database,
-        "INSERT INTO trace_tags (key, value, request_id) VALUES ('mlflow.artifactLocation', ?, "
-        "'t')",
+        "INSERT INTO trace_tags (key, value, request_id) "
+        "VALUES ('mlflow.artifactLocation', ?, 't')",
         trace,
     )
     asked(

@@ -118,8 +118,8 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
         except (OSError, ValueError, SQLAlchemyError) as error:
             problems.append(
                 f"loggers.{name}.tracking_uri: nothing answers at {masked(address)} "
-                f"({masked(str(error))}); start the server, correct the address or leave "
-                f"loggers.{name} out"
+                f"({masked(str(error))}); start the server, "
+                f"correct the address or leave loggers.{name} out"
             )
     return problems
 

@@ -79,8 +79,8 @@ def show_costs(experiments: Sequence[Experiment], points: int) -> None:
     Console(width=max(120, Console().width)).print(table)
     minutes = sum(each.minutes for each in estimates) * points / len(estimates)
     print(
-        f"{points} experiment{'s' if points > 1 else ''}, one after the other: about {minutes:.2g} "
-        "minutes"
+        f"{points} experiment{'s' if points > 1 else ''}, one after the other: "
+        f"about {minutes:.2g} minutes"
     )
 
 

@@ -187,12 +187,12 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
         names = list(groups())
         if full_key in names:
             return (
-                f"{full_key} has no place in this composition: it belongs to another model or "
-                "another task"
+                f"{full_key} has no place in this composition: "
+                "it belongs to another model or another task"
             )
         return (
-            f"{full_key} is not a group of the config{_hint(full_key, names)}; the groups are: "
-            f"{', '.join(names)}"
+            f"{full_key} is not a group of the config{_hint(full_key, names)}; "
+            f"the groups are: {', '.join(names)}"
         )
     place, _, _ = full_key.rpartition(".")
     if place == "trainer":
@@ -202,8 +202,8 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
             return refusal
     if not isinstance(parent, DictConfig) or not parent:
         return (
-            f"{full_key} is not a setting, for {place} holds no settings; write +{full_key}=... to "
-            "add it"
+            f"{full_key} is not a setting, for {place} holds no settings; "
+            f"write +{full_key}=... to add it"
         )
     names = sorted(str(name) for name in parent if name not in ("_target_", "hydra"))
     near = difflib.get_close_matches(key, names, n=1)

@@ -38,8 +38,8 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
 
     if not override.isprintable():
         return (
-            f"{start}: it has a line break, or a character that this terminal's encoding cannot "
-            "show"
+            f"{start}: it has a line break, "
+            "or a character that this terminal's encoding cannot show"
         )
 
     if plain := _with_less(override):
@@ -49,21 +49,21 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
     found = _FOUND.search(reason)
     if found is not None and found[1] in key:
         return (
-            f"{start}: {found[1]!r} cannot stand in a key, which has letters from a to z, digits "
-            "and any of _-./@:"
+            f"{start}: {found[1]!r} cannot stand in a key, which has letters from a to z, "
+            "digits and any of _-./@:"
         )
 
     if found is not None:
         problem = f"{found[1]!r} must stand in quotes that reach the program"
     elif "Unknown function" in reason:
         problem = (
-            f"{reason.partition(': ')[2]}; text with ( and ) must stand in quotes that reach the "
-            "program"
+            f"{reason.partition(': ')[2]}; "
+            "text with ( and ) must stand in quotes that reach the program"
         )
     elif special := [character for character in _SPECIAL if character in value]:
         problem = (
-            f"close a list or a mapping, and put text with {' '.join(special)} in quotes that "
-            "reach the program"
+            "close a list or a mapping, "
+            f"and put text with {' '.join(special)} in quotes that reach the program"
         )
     else:
         problem = "put the text in quotes that reach the program"

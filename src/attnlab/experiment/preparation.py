@@ -42,8 +42,8 @@ def prepare_where_missing(experiment: Experiment) -> Path:
         return folder
     if not experiment.chain and experiment.paths.data is not None:
         raise ExperimentError(
-            f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose "
-            "chain=true"
+            f"paths.data: {folder} holds no prepared data; "
+            "run the prepare stage, or choose chain=true"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):

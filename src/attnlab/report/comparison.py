@@ -141,19 +141,19 @@ def notes(findings: Findings) -> list[str]:
             said.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
         else:
             said.append(
-                f"There is no interval{of_whom}: one seed, and a measure that does not come from "
-                "sentences."
+                f"There is no interval{of_whom}: "
+                "one seed, and a measure that does not come from sentences."
             )
     single = [name for name, found in of_measure.items() if found.seeds == 1]
     if len(single) == len(of_measure):
         said.append(
-            "Every system has one seed: how much another would change is unknown, and no test "
-            "covers it."
+            "Every system has one seed: "
+            "how much another would change is unknown, and no test covers it."
         )
     elif single:
         said.append(
-            f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it "
-            "does."
+            f"{', '.join(single)} has one seed; "
+            "tests take it to scatter as the system beside it does."
         )
     if any(found.seeds == 2 for found in of_measure.values()):
         said.append(

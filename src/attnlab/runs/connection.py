@@ -143,8 +143,8 @@ class Connection:
         if found is None:
             names = sorted(each.name for each in client.search_experiments())
             raise ExperimentError(
-                f"{self._experiment_setting} must be one of {', '.join(names)}; got "
-                f"{self._experiment!r}"
+                f"{self._experiment_setting} must be one of {', '.join(names)}; "
+                f"got {self._experiment!r}"
             )
         if found.lifecycle_stage != LifecycleStage.ACTIVE:
             raise ExperimentError(

@@ -34,8 +34,8 @@ def check_address(address: str, setting: str) -> None:
     if _ADDRESS.fullmatch(address) is None:
         raise ValueError(
             f"{setting} must be the address of a server or a database: http(s)://..., "
-            "sqlite:///<file>.db, postgresql+psycopg2://..., mysql+pymysql://..., got "
-            f"{show(masked(address))}"
+            "sqlite:///<file>.db, postgresql+psycopg2://..., mysql+pymysql://..., "
+            f"got {show(masked(address))}"
         )
 
 

@@ -57,8 +57,8 @@ def texts_of(table: pd.DataFrame) -> list[str]:
     column = table.columns[0]
     if isinstance(column, str) and column != COLUMN:
         raise ExperimentError(
-            f"the first column must be {COLUMN!r}, got {column!r}; rename it or send a list of "
-            "texts"
+            f"the first column must be {COLUMN!r}, got {column!r}; "
+            "rename it or send a list of texts"
         )
     # MLflow makes an array without axes of each text in {"inputs": [{"text": ...}]}.
     texts = [

@@ -66,8 +66,8 @@ def _location(uri: str, client: MlflowClient) -> str:
     if _REGISTERED.fullmatch(uri):
         return str(client.get_model_version_download_uri(*get_model_name_and_version(client, uri)))
     raise ExperimentError(
-        f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or "
-        "models:/<name>/latest"
+        f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, "
+        "models:/<name>/<version> or models:/<name>/latest"
     )
 
 
@@ -84,6 +84,6 @@ def _check_database(uri: str, address: str) -> None:
     url = make_url(address)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_file():
         raise ExperimentError(
-            f"{uri}: there is no database {url.database}; give tracking_uri, or set "
-            "MLFLOW_TRACKING_URI"
+            f"{uri}: there is no database {url.database}; "
+            "give tracking_uri, or set MLFLOW_TRACKING_URI"
         )

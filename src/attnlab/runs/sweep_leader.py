@@ -99,8 +99,8 @@ def _end_what_runs(
                 stop(worker)
         _, workers = psutil.wait_procs(workers, timeout=_PATIENCE)
     left = (
-        "its process is gone: stopped with the sweep, or killed, as where memory runs out; the "
-        "same command goes on"
+        "its process is gone: stopped with the sweep, or killed, as where memory runs out; "
+        "the same command goes on"
     )
     for job in folder.jobs(record.started):
         if job.status == "running":
@@ -191,8 +191,8 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
         for status in ("finished", "running", "failed")
     }
     line = (
-        f"sweep: {count['finished']} of {points} done, {count['running']} running, "
-        f"{count['failed']} failed"
+        f"sweep: {count['finished']} of {points} done, "
+        f"{count['running']} running, {count['failed']} failed"
     )
     took = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
     left = points - count["finished"] - count["failed"]

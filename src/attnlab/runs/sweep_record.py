@@ -142,8 +142,8 @@ def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
     found = {folder.path.name: folder for folder in folders}
     if not found:
         raise ExperimentError(
-            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; {pipeline_command('train')} -m "
-            "... starts one"
+            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; "
+            f"{pipeline_command('train')} -m ... starts one"
         )
     if wanted == LAST:
         return max(folders, key=lambda folder: (folder.read().started, folder.path.name))

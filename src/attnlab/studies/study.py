@@ -83,8 +83,8 @@ class Study:
                 f"{named}: ".startswith(f"{each}: ") for each in self.systems
             ):
                 raise ValueError(
-                    f"expect and published must name systems ({', '.join(self.systems)}), got "
-                    f"{name!r}"
+                    f"expect and published must name systems ({', '.join(self.systems)}), "
+                    f"got {name!r}"
                 )
 
     def points(self, seeds: int | None, settings: Sequence[str]) -> list[Point]:
