@@ -87,9 +87,9 @@ def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(
 
 @pytest.fixture
 def disk(monkeypatch):
-    """The names that are synced to disk or put in another's place, in their order.
+    """The names of the files that are synced or renamed, in their order.
 
-    Folders have a slash at the end.
+    Folders have a slash at the end; a rename is `-> <new name>`.
     """
     seen = []
 

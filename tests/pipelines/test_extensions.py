@@ -1,4 +1,4 @@
-"""Arguments that a config adds to Lightning's Trainer, at the real command.
+"""Additions of a config to Lightning's Trainer, at the real command.
 
 Invalid ones are refused before there are data, or a run in MLflow.
 """

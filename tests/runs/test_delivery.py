@@ -1,6 +1,6 @@
 """Upload of pending runs by pipelines/deliver.py.
 
-It uploads them wherever they lie, with the result of an upload without delay.
+It uploads them wherever they lie. The result is the same as if they had been uploaded at once.
 """
 
 from __future__ import annotations

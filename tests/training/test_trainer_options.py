@@ -1,4 +1,4 @@
-"""Batches in parts, limits in minutes and batches, and arguments for Lightning's Trainer."""
+"""Batches in parts, limits in minutes and batches, and additions to Lightning's Trainer."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ServedModel(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         self.model = load_folder(Path(context.artifacts["model"]))
 
-    # The signature makes a table of every input; the type hint list[str] would disable it.
+    # The signature makes a table of every input; with the type hint list[str], MLflow ignores it.
     def predict(
         self,
         context: PythonModelContext,
