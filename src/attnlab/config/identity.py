@@ -30,6 +30,7 @@ NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
     "attnlab.progress",
+    "attnlab.terminal",
     "attnlab.runs",
     "attnlab.training.progress",
 )

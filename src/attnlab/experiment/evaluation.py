@@ -80,12 +80,12 @@ def evaluate(experiment: Experiment, data: Any, run: ExperimentRun) -> Path:
 
 def evaluate_model_folder(experiment: Experiment) -> Path:
     """Evaluate the model of `paths.model` on the data of `paths.data`; returns the folder."""
+    experiment.use_hardware()
     paths = experiment.paths
     if paths.model is None or paths.data is None:
         raise ExperimentError(
             "paths.model and paths.data must name a model folder and the prepared data; give both"
         )
-    experiment.use_hardware()
     line = environment_note(experiment.config["tracking"])
     if line:
         echo(line)

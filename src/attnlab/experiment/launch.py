@@ -133,34 +133,39 @@ def experiment_job(main: Callable[[DictConfig], Any]) -> Callable[[DictConfig], 
     Hydra shows only the first one, at the end of the sweep; then JobFailedError is raised.
     """
 
+    # Launchers pickle this function by value with all that it names, and so it names little.
     @functools.wraps(main)
     def run(config: DictConfig) -> Any:
-        node = HydraConfig.get()
-        if node.mode != RunMode.MULTIRUN:
-            if _SWEEP.get() is not None:  # what follows imports torch, which takes seconds
-                echo(f"{readable_name(_as_written(config))}: checking its config")
-            with chdir(node.runtime.cwd), _same_tracker_after():
-                return main(config)
-
-        given = masked_values(overrides())
-        place = f"job {node.job.num} ({','.join(sorted(given))})"
-        output = Path(node.runtime.output_dir)
-        try:
-            with (
-                running(node.job.num, given, output, _as_written(config)),
-                chdir(node.runtime.cwd),
-                _same_tracker_after(),
-            ):
-                return main(config)
-        except Exception as error:
-            if isinstance(error, ExperimentError):
-                show_problems(error.problems, f"{place}: ")
-            else:
-                print(f"error: {place}:", file=sys.stderr)
-                traceback.print_exception(error)
-            raise JobFailedError(f"{place} failed") from None
+        return _run_job(main, config)
 
     return run
+
+
+def _run_job(main: Callable[[DictConfig], Any], config: DictConfig) -> Any:
+    node = HydraConfig.get()
+    if node.mode != RunMode.MULTIRUN:
+        if _SWEEP.get() is not None:  # what follows imports torch, which takes seconds
+            echo(f"{readable_name(_as_written(config))}: checking its config")
+        with chdir(node.runtime.cwd), _same_tracker_after():
+            return main(config)
+
+    given = masked_values(overrides())
+    place = f"job {node.job.num} ({','.join(sorted(given))})"
+    output = Path(node.runtime.output_dir)
+    try:
+        with (
+            running(node.job.num, given, output, _as_written(config)),
+            chdir(node.runtime.cwd),
+            _same_tracker_after(),
+        ):
+            return main(config)
+    except Exception as error:
+        if isinstance(error, ExperimentError):
+            show_problems(error.problems, f"{place}: ")
+        else:
+            print(f"error: {place}:", file=sys.stderr)
+            traceback.print_exception(error)
+        raise JobFailedError(f"{place} failed") from None
 
 
 def _as_written(config: DictConfig) -> Any:

@@ -13,6 +13,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException, SIGTERMException
 
 from attnlab.errors import ExperimentError
+from attnlab.terminal import log
 from attnlab.training.checkpoints import BestCheckpoints
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 
@@ -49,6 +50,8 @@ class SupervisedTrainer(pl.Trainer):
         # Ours hold plain numbers and tensors, which need no pickles.
         if weights_only is None and ckpt_path is not None:
             weights_only = True
+        start = "from scratch" if ckpt_path is None else f"from {ckpt_path}"
+        log.info("training: at most %d steps; %s", self.max_steps, start)
         advice = (
             "try a smaller training.batching.size, a smaller model or hardware.precision=auto; the "
             "last checkpoint is kept"
