@@ -189,6 +189,10 @@ def test_score_takes_a_forced_token_in_the_place_of_the_targets(translator):
         ExperimentError, match="must name steps below 5, the most tokens of this target, got 7"
     ):
         ours.score(SOURCES[0], TARGETS[0], Intervention(force={7: first}))
+    with pytest.raises(
+        ExperimentError, match=r"must name steps below 4, .* step 4 is that of its <eos>"
+    ):
+        ours.score(SOURCES[0], TARGETS[0], Intervention(force={4: first}))
 
 
 @pytest.mark.parametrize("blank", ["", "  "])

@@ -451,10 +451,18 @@ class Translator:
 
 
 def _force_tokens(target: list[int], forced: Mapping[int, int]) -> None:
-    """Put forced tokens into a target, in place, and cut it off at the first `<eos>`."""
+    """Put forced tokens into a target, in place, and cut it off at the first `<eos>`.
+
+    Raises ExperimentError where a token takes the place of its `<eos>`: the target has an end.
+    """
     target.append(EOS)
     for step, token in forced.items():
         target[step] = token
+    if EOS not in target:
+        raise ExperimentError(
+            f"intervene: force must name steps below {len(target) - 1}, the tokens of this target, "
+            f"for step {len(target) - 1} is that of its <eos>"
+        )
     # `make_batch` adds an <eos> of its own.
     del target[target.index(EOS) :]
 
