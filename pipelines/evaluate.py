@@ -17,11 +17,14 @@ from attnlab.experiment.launch import experiment_job, launch
 @experiment_job
 def main(config: DictConfig) -> None:
     from attnlab.experiment.composition import check, with_task_of_model
-    from attnlab.experiment.evaluation import evaluate_model_folder
-    from attnlab.terminal import echo
 
     # Every mistake at once, as sentences; a classifier's folder needs no task=classification.
     experiment = check(with_task_of_model(config))
+
+    # Imported after the check, so that a wrong value is refused at once.
+    from attnlab.experiment.evaluation import evaluate_model_folder
+    from attnlab.terminal import echo
+
     evaluation = evaluate_model_folder(experiment)  # the metrics go to MLflow, too
 
     echo(f"metrics: {evaluation / 'metrics.json'}")

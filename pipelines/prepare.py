@@ -15,10 +15,13 @@ from attnlab.experiment.launch import experiment_job, launch
 @experiment_job
 def main(config: DictConfig) -> None:
     from attnlab.experiment.composition import check
+
+    experiment = check(config)  # every mistake at once, as sentences
+
+    # Imported after the check, so that a wrong value is refused at once.
     from attnlab.experiment.preparation import prepared_folder, write_prepared
     from attnlab.terminal import echo
 
-    experiment = check(config)  # every mistake at once, as sentences
     folder = prepared_folder(experiment)  # paths.data, or one that equal data share
     write_prepared(experiment, folder)  # also where it has some already
 

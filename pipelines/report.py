@@ -15,10 +15,13 @@ from attnlab.experiment.launch import experiment_job, launch
 @experiment_job
 def main(config: DictConfig) -> None:
     from attnlab.experiment.composition import check
+
+    experiment = check(config)  # every mistake at once, as sentences
+
+    # Imported after the check, so that a wrong value is refused at once.
     from attnlab.report.reporting import report_folders
     from attnlab.terminal import echo
 
-    experiment = check(config)  # every mistake at once, as sentences
     page = report_folders(experiment)  # of paths.data, paths.training and paths.evaluation
     echo(f"report: {page}")
 

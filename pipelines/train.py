@@ -2,8 +2,9 @@
 
     python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
 
-Alone it also prepares what is missing, evaluates what it trained and reports on it; `chain=false`
-leaves out the last two. Under DVC these are stages.
+It also prepares what is missing, evaluates what it trained and reports on it; `chain=false` leaves
+out the last two, which are stages of their own under DVC. `dry_run=true` trains nothing, and prints
+what it would cost.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from attnlab.experiment.launch import experiment_job, launch
 @experiment_job
 def main(config: DictConfig) -> Any:
     from attnlab.experiment.composition import check
+
+    experiment = check(config)  # every mistake at once, as sentences
+
+    # Imported after the check, so that a wrong value is refused at once.
     from attnlab.experiment.evaluation import evaluate
     from attnlab.experiment.preparation import prepare
     from attnlab.experiment.run import open_run, set_up
     from attnlab.report.reporting import report, show_outputs
 
-    experiment = check(config)  # every mistake at once, as sentences
     set_up(experiment)  # threads, repeatable algorithms, places to write
     data = prepare(experiment)  # tokenizers and encoded rows, made where they are missing
 
@@ -34,14 +38,18 @@ def main(config: DictConfig) -> Any:
             # Lightning takes seconds to import, and what is finished needs none.
             from attnlab.experiment.training import make_batches, make_module, make_trainer
 
-            module = make_module(experiment, data)  # the model, drawn from its seed, and its loss
+            # A LightningModule of training/modules.py: the model, its loss, teacher forcing.
+            module = make_module(experiment, data)
             batches = make_batches(experiment, data)  # padded, each epoch in another order
-            trainer = make_trainer(experiment, data, batches, run.folder, saved=run.sync)
+            trainer = make_trainer(
+                experiment, data, batches, run.folder, after_checkpoint=run.upload
+            )
             trainer.fit(module, batches, ckpt_path=run.last_checkpoint)
             run.keep(trainer)  # the best weights as a model folder, the learning curves
-        run.publish()  # to where the config wants them: DVC has deleted its outputs
+        run.publish()  # ends the run in MLflow, and copies the model to paths.model, if set
 
-    if experiment.chain and run.is_first_process:  # the lock is free for other evaluations
+    # A distributed training has other processes; a second command may evaluate meanwhile.
+    if experiment.chain and run.is_first_process:
         evaluation = evaluate(experiment, data, run)
         page = report(experiment, data, run, evaluation)
         show_outputs(experiment, run, page)

@@ -106,7 +106,6 @@ def _check_dashes(arguments: Sequence[str]) -> None:
             raise ExperimentError(unreadable(text))
 
 
-# What is closed at the end of the sweep; None in a command that leads none
 def help_shown() -> bool:
     """Whether the command asks for help; then its script's docstring is printed."""
     is_asked = bool({"-h", "--help"} & set(sys.argv[1:]))

@@ -58,7 +58,7 @@ class ExperimentRun:
     is_first_process: of a distributed training; the others train, and keep and publish nothing.
     is_finished: it was trained before, and is not trained again.
     last_checkpoint: that training goes on from; None where it starts from its first step.
-    sync: uploads what is new to MLflow, given how far the spool of metrics is safe.
+    upload: uploads what is new to MLflow, given how far the spool of metrics is safe.
     """
 
     experiment: Experiment
@@ -67,8 +67,9 @@ class ExperimentRun:
     is_first_process: bool = True
     is_finished: bool = False
     last_checkpoint: Path | None = None
-    sync: Callable[[int | None], None] = field(default=lambda safe_offset: None)
+    upload: Callable[[int | None], None] = field(default=lambda safe_offset: None)
     _tracking: ExitStack = field(default_factory=ExitStack)
+    _found: dict[str, Any] = field(default_factory=dict)
 
     def keep(self, trainer: Any) -> None:
         """Write what is left of a training: the best weights as a model folder, and its curves."""
@@ -77,18 +78,22 @@ class ExperimentRun:
         from attnlab.experiment.training import keep_model  # imports Lightning
 
         keep_model(self.experiment, self.data, trainer, self.folder)
-        self.sync(None)
+        self.upload(None)
 
     def publish(self) -> None:
-        """Copy the outputs to where the config wants them: DVC has deleted them there."""
+        """End the run in MLflow, and copy the outputs to where the config wants them.
+
+        Also those of a run that was finished before: DVC has deleted its copies.
+        """
         if not self.is_first_process:
             return
+        self._found = read_done(self.folder)
         # Training is over, and a copy that fails must not make it a failed run.
         self._tracking.close()
         for name, wanted, _ in _wanted_outputs(self.experiment):
             with atomic_folder(wanted) as temporary:
                 shutil.copytree(self.folder / name, temporary, dirs_exist_ok=True)
-        step = read_done(self.folder).get("step")
+        step = self._found.get("step")
         log.info("trained: the model is of step %s, in %s", step, self.folder / "model")
 
     @property
@@ -101,11 +106,13 @@ class ExperimentRun:
 
     @property
     def objective(self) -> Any:
-        """What the training found of `sweep.objectives`, as Hydra's sweepers take it."""
+        """What the training found of `sweep.objectives`, as Hydra's sweepers take it.
+
+        Known since `publish`: by now another command may train the same experiment again.
+        """
         if not self.is_first_process:
             return None
-        done = read_done(self.folder)
-        values = [done[name] for name in self.experiment.sweep.objectives]
+        values = [self._found[name] for name in self.experiment.sweep.objectives]
         return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -163,7 +170,7 @@ def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
                 experiment.tracking.start(runs_folder, folder, record, is_finished)
             )
             update_job(run_id=tracked.run_id)
-            run.sync = tracked.sync
+            run.upload = tracked.sync
             if is_finished:
                 tracked.sync()
         yield run

@@ -55,12 +55,12 @@ def make_trainer(
     data: Any,
     batches: SeqDataModule,
     folder: Path,
-    saved: Callable[[int], None] = lambda reached: None,
+    after_checkpoint: Callable[[int], None] = lambda reached: None,
     watch: Sequence[pl.Callback] = (),
 ) -> SupervisedTrainer:
     """The trainer, which writes checkpoints, metrics and heat maps to a folder, that of the run.
 
-    saved: called after each checkpoint, with how far the spool of metrics is safe in it.
+    after_checkpoint: called after each one, with how far the spool of metrics is safe in it.
     watch: more callbacks.
     """
     # The attention of the same few sentences at every validation.
@@ -73,7 +73,7 @@ def make_trainer(
         checkpoints=folder / "checkpoints",
         spool=MetricSpool(folder / SPOOL_NAME),
         callbacks=[*callbacks, *watch, pictures],
-        saved=saved,
+        saved=after_checkpoint,
         save_every_minutes=experiment.save_every_minutes,
         options=experiment.trainer,
         loggers=loggers,

@@ -82,7 +82,9 @@ def train(point: Point) -> None:
 
             module = make_module(experiment, point.data)
             batches = make_batches(experiment, point.data)
-            trainer = make_trainer(experiment, point.data, batches, run.folder, saved=run.sync)
+            trainer = make_trainer(
+                experiment, point.data, batches, run.folder, after_checkpoint=run.upload
+            )
             trainer.fit(module, batches, ckpt_path=run.last_checkpoint)
             run.keep(trainer)
         run.publish()
