@@ -118,6 +118,9 @@ def outputs(folder: Path) -> dict[str, bytes]:
             inside = path.relative_to(folder)
             if not path.is_file() or path.name in ("lock", "leader.lock", "history.log"):
                 continue
+            # What a killed process had half written, `.<name>.<random>`, stays beside the outputs.
+            if any(part.startswith(".") for part in inside.parts):
+                continue
             if inside.parts[0] == "built" or {
                 "model",
                 "training",
