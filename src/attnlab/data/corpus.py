@@ -206,10 +206,8 @@ class RawCorpus(ABC):
                 column for column in self.required_columns if column not in rows.column_names
             ]
             if missing:
-                wanted, given = (
-                    " and ".join(self.required_columns),
-                    ", ".join(rows.column_names) or "none",
-                )
+                wanted = " and ".join(self.required_columns)
+                given = ", ".join(rows.column_names) or "none"
                 raise ExperimentError(
                     f"data: {name}.load must return rows with the columns {wanted}, but those of "
                     f"the {split} split have {given}"

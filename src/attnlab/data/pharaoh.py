@@ -88,10 +88,8 @@ def links_between_tokens(
     """
     sure, possible = set(), set()
     for source, mark, target in (_LINK.fullmatch(link).groups() for link in text.split()):  # type: ignore[union-attr]
-        targets, sources = (
-            _positions(target_words, int(target)),
-            _positions(source_words, int(source)),
-        )
+        targets = _positions(target_words, int(target))
+        sources = _positions(source_words, int(source))
         links = {(t, s) for t in targets for s in sources}
         possible |= links
         sure |= links if mark == "-" else set()

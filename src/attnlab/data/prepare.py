@@ -154,10 +154,8 @@ def _encode(
         kept &= ~too_long
 
     numbers = np.flatnonzero(kept)
-    rows, ids = (
-        rows.take(pa.array(numbers)),
-        {side: each.take(numbers) for side, each in ids.items()},
-    )
+    rows = rows.take(pa.array(numbers))
+    ids = {side: each.take(numbers) for side, each in ids.items()}
     more = kind.more(rows, tokenizers, split)
     counter.add(ids, more.get("label", ()))
     columns = {side: rows[side] for side in kind.sides}

@@ -140,10 +140,8 @@ class Translation(Task):
         from attnlab.runs.pictures import write_heat_maps
 
         def draw(module: Any) -> Pictures | None:
-            search, count = (
-                experiment.training.validation_search,
-                experiment.tracking.heat_map_sentences,
-            )
+            search = experiment.training.validation_search
+            count = experiment.tracking.heat_map_sentences
             maps = example_maps(module.model, search, data, "validation", count)
             return partial(write_heat_maps, maps) if maps else None
 

@@ -20,12 +20,10 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
     Returns how many MLflow now has whole, and why it lacks the others. A run that a process works
     on is left to it.
     """
-    connection, uploaded, problems, is_busy = (
-        tracking.connection(runs_folder),
-        0,
-        list[str](),
-        False,
-    )
+    connection = tracking.connection(runs_folder)
+    uploaded = 0
+    problems: list[str] = []
+    is_busy = False
     homes = sorted([*runs_folder.glob("points/*/"), *runs_folder.glob("sweeps/*/")])
     for home, place in ((folder, place) for folder in homes for place in places_of_runs(folder)):
         name = place.relative_to(runs_folder).as_posix()

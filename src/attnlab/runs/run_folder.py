@@ -116,11 +116,11 @@ def read_state(place: Path) -> RunState | None:
 
     Raises ExperimentError for a damaged file.
     """
-    path, remedy = (
-        place / RUN_FOLDER / STATE,
-        "remove it; MLflow then learns no more of that run, whose files stay",
-    )
-    return read_own_record(path, RunState, remedy) if path.is_file() else None
+    path = place / RUN_FOLDER / STATE
+    if not path.is_file():
+        return None
+    remedy = "remove it; MLflow then learns no more of that run, whose files stay"
+    return read_own_record(path, RunState, remedy)
 
 
 def read_uploaded(place: Path) -> Uploaded | None:
@@ -128,11 +128,11 @@ def read_uploaded(place: Path) -> Uploaded | None:
 
     Raises ExperimentError for a damaged file.
     """
-    path, remedy = (
-        place / RUN_FOLDER / UPLOADED,
-        "remove it, and everything is uploaded again, to a new run",
-    )
-    return read_own_record(path, Uploaded, remedy) if path.is_file() else None
+    path = place / RUN_FOLDER / UPLOADED
+    if not path.is_file():
+        return None
+    remedy = "remove it, and everything is uploaded again, to a new run"
+    return read_own_record(path, Uploaded, remedy)
 
 
 def places_of_runs(place: Path) -> list[Path]:

@@ -126,10 +126,8 @@ class Published:
 
         A measure without a better direction must be within the tolerance.
         """
-        mean, measure = (
-            mean_interval(values_of(rows, self.system, self.measure)).mean,
-            measure_named(self.measure),
-        )
+        mean = mean_interval(values_of(rows, self.system, self.measure)).mean
+        measure = measure_named(self.measure)
         gap = (self.value - mean) * measure.sign
         return (gap if measure.better else abs(gap)) <= self.tolerance
 

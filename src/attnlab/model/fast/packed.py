@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
-from torch.overrides import TorchFunctionMode
 
 from attnlab.errors import ExperimentError
 from attnlab.model.fast import products
+from attnlab.model.fast.mode import LinearMode
 
 Packed = dict[tuple[nn.Parameter, torch.dtype], tuple[Tensor, Tensor | None]]
 
@@ -30,15 +29,13 @@ def weights_packed_once() -> Iterator[None]:
         _SHARED.reset(token)
 
 
-class PackedWeights(TorchFunctionMode):
-    """Within it, linear layers use their weights in oneDNN's own layout, cast and reordered at the
-    first use.
+class PackedWeights(LinearMode):
+    """Within it, linear layers use their weights in oneDNN's own layout.
 
-    A plain product of a few rows spends much of its time on the layout of the weight, at every step
-    again. The sums
-    are the same but for the order of their terms. A search enters it again at each step; no weight
-    may change in the meantime, and nothing has a gradient. On other devices, for other types and
-    without oneDNN it changes nothing.
+    They are cast and reordered at the first use: a plain product of a few rows spends much of its
+    time on the layout of the weight, at every step again. The sums are the same but for the order
+    of their terms. A search enters it again at each step; no weight may change in the meantime, and
+    nothing has a gradient. On other devices, for other types and without oneDNN it changes nothing.
 
     int8: round weights and inputs to 8-bit integers first, which changes the numbers a little. The
         weights of each output and each row of the input have their own scale, so a row's result
@@ -51,16 +48,7 @@ class PackedWeights(TorchFunctionMode):
         shared = _SHARED.get()
         self._packed: Packed = {} if shared is None else shared
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: Any = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        return (self._linear if func is linear else func)(*args, **(kwargs or {}))
-
-    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def product(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         dtype = (
             torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
         )
