@@ -20,7 +20,7 @@ def decode_job(model: Path, prepared: Path, precision: str, beam: int) -> dict[s
 
 
 def decode(job: dict[str, Any]) -> dict[str, float]:
-    """Decode as `attnlab.evaluation.evaluate` does, without detokenising and without attention."""
+    """Decode as the evaluation of translations does, without detokenising and without attention."""
     import torch
 
     from attnlab.data.datamodule import BatchedRows

@@ -21,10 +21,10 @@ from attnlab.config.binding import TARGET, class_named, component, describe, kno
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.config.signature import constructor_hints, settings_of
 from attnlab.experiment.composition import TASKS, plain, sections_of
-from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.hydra_config import choices_of, compose_config, groups
 from attnlab.files import atomic_file, write_json
 from attnlab.project import CONF
+from attnlab.tasks.task import Experiment
 
 _ENTRY = re.compile(r"( *)(\w+(?:, \w+)*): (.+)")  # of a docstring
 PAGE, SCHEMA = "settings.md", "settings.schema.json"

@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.inference.answers import load_folder
+from attnlab.tasks.answers import load_folder
 
 if TYPE_CHECKING:
     from attnlab.experiment.notebook import NotebookExperiment
-    from attnlab.inference.classifier import SentenceClassifier
-    from attnlab.inference.translator import Translator
+    from attnlab.tasks.classification.classifier import SentenceClassifier
+    from attnlab.tasks.translation.translator import Translator
 
 
 def load(

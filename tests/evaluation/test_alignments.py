@@ -20,8 +20,8 @@ from attnlab.data.prepared import PreparedData
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.evaluation.alignments import AlignmentStatistics, between_words
-from attnlab.evaluation.evaluate import evaluate
 from attnlab.search.greedy import GreedySearch
+from attnlab.tasks.translation.evaluation import evaluate
 
 Sentence = tuple[ArrayLike, ArrayLike, ArrayLike]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
-from attnlab.evaluation.evaluate import Evaluation
+from attnlab.tasks.translation.evaluation import Evaluation
 
 
 def test_attention_map_refuses_wrong_shapes() -> None:

@@ -17,11 +17,11 @@ from attnlab.data.prepare import SplitCounter
 from attnlab.data.prepared import FORMAT, LabelledData
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
-from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.files import write_json
 from attnlab.model.classifier import Classified
 from attnlab.model.fast.linear import FastLinear
-from attnlab.training.class_metrics import SIGNATURES
+from attnlab.tasks.classification.evaluation import Classification, classify_split, example_rows
+from attnlab.tasks.classification.metrics import SIGNATURES
 
 LABELS = ["일상", "break-up", "love"]
 # text, class; the stub below goes by the number of words.

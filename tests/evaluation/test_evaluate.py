@@ -12,11 +12,11 @@ from copier import Copier
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.evaluate import evaluate
-from attnlab.inference.translator import Translator
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
+from attnlab.tasks.translation.evaluation import evaluate
+from attnlab.tasks.translation.translator import Translator
 
 SEARCHES = {
     "greedy": lambda **more: GreedySearch(12, **more),

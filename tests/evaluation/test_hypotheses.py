@@ -7,8 +7,8 @@ import torch
 
 from attnlab.batch import EOS, PAD, UNK
 from attnlab.data.trainers import WordTrainer
-from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.search.search import Hypothesis
+from attnlab.tasks.translation.hypotheses import HypothesisText
 
 KNOWN = "the cat sees a dog , and runs ."
 

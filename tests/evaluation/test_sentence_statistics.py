@@ -19,8 +19,8 @@ from attnlab.evaluation.sentence_statistics import (
     signatures,
     translation_metrics,
 )
-from attnlab.evaluation.text_metrics import TextMetrics
-from attnlab.training.class_metrics import ClassMetrics
+from attnlab.tasks.classification.metrics import ClassMetrics
+from attnlab.tasks.translation.metrics import TextMetrics
 
 SOME = "오늘 어제 학교에 고양이가 나는 갔다. the cat sat on a mat , . don't 3.5 日本語"
 WORDS = SOME.split()

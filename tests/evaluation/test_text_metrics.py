@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 
 from attnlab.data.corpus import RougeUnit
 from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics, signatures
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, length_buckets
+from attnlab.tasks.translation.metrics import TextMetrics, by_length, length_buckets
 
 SOME = (
     "a the The cat 고양이 가 안녕하세요. dog, . , 3.5 &amp; &quot; <b> 日本語 ですか? x-y 10-11 "

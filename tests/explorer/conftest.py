@@ -22,13 +22,13 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.toy import ReverseCorpus
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.explorer.server import application
-from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Translator
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.classifier import Classifier
 from attnlab.model.encoder import Encoder
 from attnlab.model.normalisers import Softmax
 from attnlab.model.scopes import GlobalScope
+from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.translation.translator import Translator
 
 SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
 TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]

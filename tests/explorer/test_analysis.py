@@ -11,11 +11,11 @@ from tiny_folders import FORMS
 from attnlab.batch import EOS
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
-from attnlab.explorer import analysis
-from attnlab.explorer.analysis import Edit
-from attnlab.explorer.beam_tree import beam
-from attnlab.explorer.step_numbers import step_numbers
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.analysis import Edit
+from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13, 2026"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.explorer.beam_tree import beam
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation.beam_tree import beam
 
 
 def path(nodes, end):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnlab.explorer import analysis
-from attnlab.explorer.analysis import Edit
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.analysis import Edit
 
 TEXT = "May 13, 2026"
 SHOWN = 6e-5  # the table of effects has four digits

@@ -8,8 +8,8 @@ import struct
 import numpy as np
 import pytest
 
-from attnlab.explorer import analysis
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
 
 TEXT = 'May 13, "2026" <b>'
 VIEWS = ["Heat map", "Models", "Weights", "Source tokens", "Beam", "One step", "Pads", "Reference"]

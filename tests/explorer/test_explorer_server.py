@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
-from attnlab.explorer import analysis
 from attnlab.explorer.server import PAGE, application, explore, first_pairs
+from attnlab.tasks.translation import analysis
 
 
 @pytest.fixture

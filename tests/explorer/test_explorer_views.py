@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from attnlab.batch import EOS
-from attnlab.explorer import analysis
-from attnlab.explorer.analysis import Edit
-from attnlab.explorer.beam_tree import beam
 from attnlab.explorer.server import first_pairs
-from attnlab.explorer.step_numbers import step_numbers
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.analysis import Edit
+from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13, 2026"
 

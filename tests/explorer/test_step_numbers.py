@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from attnlab.explorer import analysis
-from attnlab.explorer.analysis import Edit
-from attnlab.explorer.step_numbers import step_numbers
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.analysis import Edit
+from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13"
 SCORES = [

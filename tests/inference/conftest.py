@@ -10,7 +10,7 @@ from tiny_folders import BEAM, SOURCES, TARGETS, write_classifier, write_transla
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.trainers import WordTrainer
-from attnlab.inference.translator import Translator
+from attnlab.tasks.translation.translator import Translator
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from attnlab import api
 from attnlab.data.corpus import Cleaning, SentenceCleaning
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import ClassifiedText
-from attnlab.inference.cleaning import cleaned, cleaning_of
-from attnlab.inference.translator import Translation
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.classification.classifier import ClassifiedText
+from attnlab.tasks.cleaning import cleaned, cleaning_of
+from attnlab.tasks.translation.translator import Translation
 
 LIMITED = CLEANING | {"max_source_length": 2, "max_characters": 5}
 

@@ -11,10 +11,10 @@ from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import SentenceClassifier
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast.encoder import FastEncoder
+from attnlab.tasks.classification.classifier import SentenceClassifier
 
 
 @pytest.fixture(params=["pre", "post"])

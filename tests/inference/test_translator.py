@@ -10,11 +10,11 @@ from tiny_folders import SOURCES, TARGETS
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
-from attnlab.inference import requests
-from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.fast.seq2seq import FastSeq2Seq
 from attnlab.search.beam import BeamSearch
+from attnlab.tasks import requests
+from attnlab.tasks.translation.translator import Translator
 
 
 def test_loaded_translator_has_a_sped_up_model(translator_folder):

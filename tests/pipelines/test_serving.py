@@ -18,7 +18,7 @@ from entry_points import PIPELINES, TINY
 from servers import served_model
 
 from attnlab.api import load
-from attnlab.inference.translator import Translation, Translator
+from attnlab.tasks.translation.translator import Translation, Translator
 
 pytestmark = pytest.mark.slow
 

@@ -167,8 +167,8 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     def changed(roots: Iterable[str]) -> Code:
         code = used_code(roots)
         evaluation = (
-            {"attnlab.evaluation.evaluate": "changed"}
-            if "attnlab.evaluation.evaluate" in code.texts
+            {"attnlab.tasks.translation.evaluation": "changed"}
+            if "attnlab.tasks.translation.evaluation" in code.texts
             else {}
         )
         return Code({**code.texts, **evaluation}, code.libraries)

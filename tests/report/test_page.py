@@ -16,15 +16,15 @@ import pytest
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.classify import Classification
-from attnlab.evaluation.evaluate import Evaluation
 from attnlab.evaluation.sentence_statistics import signatures
-from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.report.page import (
     sample_predictions,
     sample_translations,
     write_report,
 )
+from attnlab.tasks.classification.evaluation import Classification
+from attnlab.tasks.translation.evaluation import Evaluation
+from attnlab.tasks.translation.metrics import TextMetrics, by_length
 from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"

@@ -26,8 +26,8 @@ from attnlab.data.corpus import Corpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.experiment.composition import compose
-from attnlab.inference.search_settings import SEARCHES
 from attnlab.runs.logged_model import SEARCH_PARAMS, save_logged_model
+from attnlab.tasks.translation.search_settings import SEARCHES
 
 
 @pytest.fixture(scope="module")

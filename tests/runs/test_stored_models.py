@@ -10,12 +10,12 @@ from tiny_folders import SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.errors import ExperimentError
-from attnlab.inference.answers import plain_answers
-from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Translator
 from attnlab.runs.moved_store import DATABASE_NAME
 from attnlab.runs.run_folder import RunRecord
 from attnlab.runs.tracking import MlflowTracking
+from attnlab.tasks.answers import plain_answers
+from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

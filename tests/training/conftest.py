@@ -19,10 +19,10 @@ from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
-from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.search.greedy import GreedySearch
+from attnlab.tasks.translation.metrics import TextMetrics
 from attnlab.training.hardware import Hardware
-from attnlab.training.modules import Seq2SeqModule
+from attnlab.training.module import Seq2SeqModule
 from attnlab.training.optimisation import Adam, ConstantSchedule
 from attnlab.training.processes import supervise_forked
 from attnlab.training.settings import Training, TranslationTraining

@@ -24,8 +24,8 @@ from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.experiment.composition import compose
 from attnlab.model.classifier import Classifier
-from attnlab.training.class_metrics import ClassMetrics
-from attnlab.training.modules import ClassifierModule
+from attnlab.tasks.classification.metrics import ClassMetrics
+from attnlab.training.module import ClassifierModule
 from attnlab.training.optimisation import SGD, Adam
 from attnlab.training.settings import ClassificationTraining
 from attnlab.training.spool import MetricSpool

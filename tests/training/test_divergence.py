@@ -71,7 +71,7 @@ def test_training_with_nan_weights_writes_no_checkpoint(
     train, save_every_minutes, tmp_path, monkeypatch
 ):
     # As on an accelerator, where gradients are checked in logged steps only.
-    monkeypatch.setattr("attnlab.training.modules.LabModule.check_finite", lambda *args: None)
+    monkeypatch.setattr("attnlab.training.module.LabModule.check_finite", lambda *args: None)
     with pytest.raises(
         ExperimentError, match=r"diverged before step [45]: model\.encoder\.embedding\.weight is no"
     ):

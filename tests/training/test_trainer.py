@@ -14,7 +14,7 @@ from attnlab.data.padding import make_batch
 from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.model.fast.linear import FastLinear
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.modules import LabModule
+from attnlab.training.module import LabModule
 from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing

@@ -15,10 +15,10 @@ from attnlab.commands.lines import given_pairs, given_texts, print_fields, print
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.files import atomic_file
-from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
-from attnlab.inference.requests import BATCH_SIZE
-from attnlab.inference.translator import Scored, Translation
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.classification.classifier import ClassifiedText, SentenceClassifier
+from attnlab.tasks.requests import BATCH_SIZE
+from attnlab.tasks.translation.translator import Scored, Translation
 
 # What goes into one line of the output.
 Fields = tuple[str, ...]

@@ -19,20 +19,20 @@ from attnlab.config.binding import TARGET, bind_sections
 from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
-from attnlab.experiment.classification import Classification
-from attnlab.experiment.experiment import Experiment, Task, resolve_path
 from attnlab.experiment.hydra_config import (
     choices_of,
     compose_config,
     compose_in_command,
     hydra_error_sentence,
 )
-from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.project import CONF
 from attnlab.runs.mlflow_variables import with_environment
 from attnlab.runs.sweep_settings import Launcher, Sweep
 from attnlab.runs.tracking import Tracking
+from attnlab.tasks.classification.task import Classification
+from attnlab.tasks.task import Experiment, Task, resolve_path
+from attnlab.tasks.translation.task import Translation
 from attnlab.training.hardware import Hardware
 from attnlab.training.trainer_section import trainer_problems
 

@@ -28,12 +28,12 @@ from attnlab.config.names import readable_name
 from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
 from attnlab.experiment.evaluation import write_evaluation
-from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.preparation import prepared_folder, write_prepared
 from attnlab.experiment.run import parameters
 from attnlab.experiment.training import keep_model, make_batches, make_module, make_trainer
 from attnlab.progress import progress_bars
 from attnlab.runs.tracking import MlflowTracking
+from attnlab.tasks.task import Experiment
 from attnlab.terminal import log
 from attnlab.training.speed import peak_megabytes
 

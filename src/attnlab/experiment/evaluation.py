@@ -19,14 +19,6 @@ from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
-from attnlab.experiment.experiment import (
-    EVALUATE_SECTIONS,
-    TRAIN_SECTIONS,
-    Experiment,
-    Metrics,
-    output_folder,
-    resolve_path,
-)
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.run import (
     ExperimentRun,
@@ -40,6 +32,14 @@ from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_job import current_job
+from attnlab.tasks.task import (
+    EVALUATE_SECTIONS,
+    TRAIN_SECTIONS,
+    Experiment,
+    Metrics,
+    output_folder,
+    resolve_path,
+)
 from attnlab.terminal import echo, log
 
 # What makes an evaluation: its identity, and DVC's, follows from this code.

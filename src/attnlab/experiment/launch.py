@@ -23,7 +23,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked_values
-from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import (
     compose_config,
     groups,
@@ -34,6 +33,7 @@ from attnlab.experiment.override_text import unreadable
 from attnlab.project import pipeline_command, with_pipeline_commands
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import exit_with, running, starting_process
+from attnlab.tasks.task import Experiment, overrides
 from attnlab.terminal import echo, print_any_character, show_problems
 
 ENVIRONMENT = {

@@ -11,11 +11,11 @@ import pytorch_lightning as pl
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import LabelledData
 from attnlab.experiment.composition import compose
-from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.training import make_batches, make_module
-from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Translator
+from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.task import Experiment
+from attnlab.tasks.translation.translator import Translator
 
 
 class NotebookExperiment(Experiment):

@@ -13,9 +13,9 @@ from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
-from attnlab.experiment.experiment import PREPARE_SECTIONS, Experiment, resolve_path
 from attnlab.files import atomic_folder
 from attnlab.progress import progress_bars
+from attnlab.tasks.task import PREPARE_SECTIONS, Experiment, resolve_path
 
 # What makes the prepared data: their identity, and DVC's, follows from this code.
 PREPARE_SOURCES = (f"{__name__}:write_prepared",)

@@ -23,12 +23,6 @@ from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
 from attnlab.errors import ExperimentError
-from attnlab.experiment.experiment import (
-    TRAIN_SECTIONS,
-    Experiment,
-    command_line,
-    resolve_path,
-)
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
@@ -40,6 +34,12 @@ from attnlab.runs.run_folder import (
     reset_without_checkpoint,
 )
 from attnlab.runs.sweep_job import current_job
+from attnlab.tasks.task import (
+    TRAIN_SECTIONS,
+    Experiment,
+    command_line,
+    resolve_path,
+)
 from attnlab.terminal import echo, log
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 

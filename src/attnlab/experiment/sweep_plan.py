@@ -18,13 +18,13 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
-from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_record import SweepRecord, short_key
 from attnlab.runs.sweep_settings import Slurm
+from attnlab.tasks.task import Experiment
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64

@@ -30,12 +30,12 @@ from attnlab.api import load
 from attnlab.config.names import readable_name
 from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
-from attnlab.explorer import analysis
-from attnlab.explorer.beam_tree import beam
-from attnlab.explorer.step_numbers import step_numbers
-from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.cleaning import cleaned
-from attnlab.inference.translator import Translator
+from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.cleaning import cleaned
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.step_numbers import step_numbers
+from attnlab.tasks.translation.translator import Translator
 
 PAGE = Path(__file__).parent / "page"
 MAX_PAIRS = 200  # test pairs that the page offers

@@ -11,12 +11,12 @@ from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
-from attnlab.experiment.experiment import Experiment, output_folder, resolve_path
 from attnlab.experiment.hydra_config import shown_choices
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import ExperimentRun
 from attnlab.files import atomic_folder
 from attnlab.report.page import write_report
+from attnlab.tasks.task import Experiment, output_folder, resolve_path
 from attnlab.terminal import echo
 
 # What makes the page: its identity, and DVC's, follows from this code.

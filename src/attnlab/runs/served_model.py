@@ -14,7 +14,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from attnlab.errors import ExperimentError
-from attnlab.inference.answers import load_folder, plain_answers
+from attnlab.tasks.answers import load_folder, plain_answers
 
 COLUMN = "text"
 

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
-from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, point_of, set_up
 from attnlab.report.compared_runs import read_history
+from attnlab.tasks.task import Experiment
 
 Row = dict[str, Any]
 
@@ -163,9 +163,9 @@ CHANGES: dict[str, Row] = {
 
 def interventions(point: Point) -> Iterator[Row]:
     """The quality of the test split with the attention as trained, and changed at every step."""
-    from attnlab.evaluation.text_metrics import TextMetrics
-    from attnlab.inference.translator import Translator
     from attnlab.model.attention.intervention import Intervention
+    from attnlab.tasks.translation.metrics import TextMetrics
+    from attnlab.tasks.translation.translator import Translator
 
     translator, split = Translator.load(point.folder / "model"), point.data.split("test")
     sources = [split.source_text(row) for row in range(len(split))]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file, sync
-from attnlab.training.modules import check_weights
+from attnlab.training.module import check_weights
 from attnlab.training.processes import StopSignals
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import BEFORE_LAST, LAST

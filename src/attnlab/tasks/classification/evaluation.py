@@ -15,12 +15,12 @@ from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.hypotheses import evenly_spaced
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
 from attnlab.progress import Progress
-from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
+from attnlab.tasks.classification.metrics import SIGNATURES, ClassMetrics
+from attnlab.tasks.translation.hypotheses import evenly_spaced
 
 BATCHING = Batching(by="sentences", size=64)
 EXAMPLE_MAPS = 12

@@ -16,13 +16,16 @@ from attnlab.batch import EOS, PAD, UNK, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import SentenceClassifier, check_classifier_intervention
-from attnlab.inference.cleaning import cleaned
-from attnlab.inference.requests import NO_CHANGE, check_sources
-from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.decoder.decoder import Decoder
 from attnlab.search.search import next_log_probs
+from attnlab.tasks.classification.classifier import (
+    SentenceClassifier,
+    check_classifier_intervention,
+)
+from attnlab.tasks.cleaning import cleaned
+from attnlab.tasks.requests import NO_CHANGE, check_sources
+from attnlab.tasks.translation.translator import Translator
 
 TOP_TOKENS = 5  # likeliest tokens that are shown of a step
 DECIMALS = 6

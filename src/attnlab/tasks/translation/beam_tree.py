@@ -15,12 +15,12 @@ from torch import Tensor
 
 from attnlab.batch import EOS
 from attnlab.errors import ExperimentError
-from attnlab.explorer.analysis import NO_EDIT, Edit, Source
-from attnlab.inference.requests import NO_CHANGE
-from attnlab.inference.translator import Intervened, Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 from attnlab.search.search import Hypothesis, likeliest, next_log_probs
+from attnlab.tasks.requests import NO_CHANGE
+from attnlab.tasks.translation.analysis import NO_EDIT, Edit, Source
+from attnlab.tasks.translation.translator import Intervened, Translator
 
 MAX_BEAM_SIZE = 20
 

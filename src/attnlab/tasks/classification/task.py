@@ -11,11 +11,11 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import SentenceCorpus
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
 from attnlab.progress import Progress
+from attnlab.tasks.task import Experiment, Metrics, Task
 from attnlab.training.settings import CLASSIFIED, LOGGED_STEPS, ClassificationTraining
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ class Classification(Task):
     def module(
         self, experiment: Experiment, model: Classifier, data: LabelledData
     ) -> pl.LightningModule:
-        from attnlab.training.modules import ClassifierModule
+        from attnlab.training.module import ClassifierModule
 
         return ClassifierModule(model, experiment.training, len(data.labels))
 
     def pictures(
         self, experiment: Experiment, data: LabelledData
     ) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.classify import sentence_maps
         from attnlab.runs.pictures import write_sentences
+        from attnlab.tasks.classification.evaluation import sentence_maps
 
         def draw(module: Any) -> Pictures | None:
             maps = sentence_maps(
@@ -90,8 +90,8 @@ class Classification(Task):
         into: Path,
         progress: Progress,
     ) -> Metrics:
-        from attnlab.evaluation.classify import classify_split
         from attnlab.runs.pictures import write_sentences
+        from attnlab.tasks.classification.evaluation import classify_split
 
         classifier = load_classifier(
             model, experiment.hardware.device, set(target_modules(experiment.config))

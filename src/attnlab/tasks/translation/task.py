@@ -14,10 +14,10 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
-from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
+from attnlab.tasks.task import Experiment, Metrics, Task
 from attnlab.training.settings import (
     FREE_RUNNING,
     LOGGED_STEPS,
@@ -72,7 +72,7 @@ class Translation(Task):
         return problems
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
-        from attnlab.evaluation.text_metrics import TextMetrics
+        from attnlab.tasks.translation.metrics import TextMetrics
 
         training = bound["training"]
         of_text = TextMetrics(ter=False).metrics
@@ -120,8 +120,8 @@ class Translation(Task):
     def module(
         self, experiment: Experiment, model: Seq2Seq, data: PreparedData
     ) -> pl.LightningModule:
-        from attnlab.evaluation.text_metrics import TextMetrics
-        from attnlab.training.modules import Seq2SeqModule
+        from attnlab.tasks.translation.metrics import TextMetrics
+        from attnlab.training.module import Seq2SeqModule
 
         validation = data.split("validation")
         return Seq2SeqModule(
@@ -136,8 +136,8 @@ class Translation(Task):
     def pictures(
         self, experiment: Experiment, data: PreparedData
     ) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.hypotheses import example_maps
         from attnlab.runs.pictures import write_heat_maps
+        from attnlab.tasks.translation.hypotheses import example_maps
 
         def draw(module: Any) -> Pictures | None:
             search = experiment.training.validation_search
@@ -155,8 +155,8 @@ class Translation(Task):
         into: Path,
         progress: Progress,
     ) -> Metrics:
-        from attnlab.evaluation.evaluate import evaluate
         from attnlab.search.ensemble import load_members
+        from attnlab.tasks.translation.evaluation import evaluate
 
         models = load_members(
             model,

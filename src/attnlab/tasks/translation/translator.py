@@ -20,9 +20,15 @@ from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.evaluation.hypotheses import HypothesisText
-from attnlab.inference.cleaning import cleaned, cleaning_of
-from attnlab.inference.requests import (
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.decoder.decoder import DecoderState
+from attnlab.model.fast import speed_up
+from attnlab.model.fast.packed import weights_packed_once
+from attnlab.model.model_folder import bind_section, load_model, read_config
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.search import Hypothesis, Search, next_log_probs
+from attnlab.tasks.cleaning import cleaned, cleaning_of
+from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
     check_sources,
@@ -31,14 +37,8 @@ from attnlab.inference.requests import (
     rows_by_length,
     windows,
 )
-from attnlab.inference.search_settings import with_settings
-from attnlab.model.attention.intervention import Intervention
-from attnlab.model.decoder.decoder import DecoderState
-from attnlab.model.fast import speed_up
-from attnlab.model.fast.packed import weights_packed_once
-from attnlab.model.model_folder import bind_section, load_model, read_config
-from attnlab.model.seq2seq import Seq2Seq
-from attnlab.search.search import Hypothesis, Search, next_log_probs
+from attnlab.tasks.translation.hypotheses import HypothesisText
+from attnlab.tasks.translation.search_settings import with_settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.training.class_metrics import ClassMetrics
+from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.training.loss import smoothed_nll, summed_loss, summed_nll
 from attnlab.training.settings import (
     CLASSIFIED,

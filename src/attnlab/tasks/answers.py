@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
-from attnlab.inference.translator import Translation, Translator
 from attnlab.model.model_folder import read_facts
+from attnlab.tasks.classification.classifier import ClassifiedText, SentenceClassifier
+from attnlab.tasks.translation.translator import Translation, Translator
 
 
 def load_folder(

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
-from attnlab.explorer.analysis import (
+from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.requests import NO_CHANGE
+from attnlab.tasks.translation.analysis import (
     NO_EDIT,
     Edit,
     Source,
@@ -22,9 +24,7 @@ from attnlab.explorer.analysis import (
     rounded,
     score_of,
 )
-from attnlab.inference.requests import NO_CHANGE
-from attnlab.inference.translator import Translator
-from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation.translator import Translator
 
 HeadCall = tuple[tuple[Any, ...], tuple[Tensor, Tensor]]
 """The arguments of a head, and the context (B, T, D) and weights (B, 1, T, S) that it returned."""

@@ -18,8 +18,12 @@ from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.cleaning import cleaned, cleaning_of
-from attnlab.inference.requests import (
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.classifier import Classifier
+from attnlab.model.fast import speed_up
+from attnlab.model.model_folder import load_classifier, read_config
+from attnlab.tasks.cleaning import cleaned, cleaning_of
+from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
     check_sources,
@@ -28,10 +32,6 @@ from attnlab.inference.requests import (
     rows_by_length,
     windows,
 )
-from attnlab.model.attention.intervention import Intervention
-from attnlab.model.classifier import Classifier
-from attnlab.model.fast import speed_up
-from attnlab.model.model_folder import load_classifier, read_config
 
 
 @dataclass(frozen=True, eq=False)

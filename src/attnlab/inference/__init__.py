@@ -1,1 +1,0 @@
-"""Use of trained models: load a folder, translate, classify, score, intervene."""

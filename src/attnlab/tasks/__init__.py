@@ -1,0 +1,1 @@
+"""Kinds of experiments, a folder each: all that differs between them."""

@@ -1,0 +1,1 @@
+"""The task of classification: sentences to labels."""

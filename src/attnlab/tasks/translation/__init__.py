@@ -1,0 +1,1 @@
+"""The task of translation: sentences to sentences."""
