@@ -35,6 +35,7 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
     from attnlab.data.corpus import Cleaning
     from attnlab.data.hub import HubCorpus
     from attnlab.data.prepare import prepare
+    from attnlab.data.row_kinds import Pairs
     from attnlab.data.trainers import BpeTrainer, WordTrainer
 
     trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
@@ -49,7 +50,7 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
         most = max(most, private_megabytes())
         started.setdefault(what, time.process_time())
 
-    prepare(pairs, folder, print_progress)
+    prepare(pairs, Pairs, folder, print_progress)
     end = time.process_time()
     return {
         "all": end - started["load"],

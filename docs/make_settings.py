@@ -20,10 +20,11 @@ from pydantic import TypeAdapter
 from attnlab.config.binding import TARGET, class_named, component, describe, known_targets
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.config.signature import constructor_hints, settings_of
-from attnlab.experiment.composition import TASKS, plain, sections_of
+from attnlab.experiment.composition import plain, sections_of
 from attnlab.experiment.hydra_config import choices_of, compose_config, groups
 from attnlab.files import atomic_file, write_json
 from attnlab.project import CONF
+from attnlab.tasks.saved import SHIPPED
 from attnlab.tasks.task import Experiment
 
 _ENTRY = re.compile(r"( *)(\w+(?:, \w+)*): (.+)")  # of a docstring
@@ -57,8 +58,8 @@ def schema() -> dict[str, Any]:
     more = {"hydra": {"type": "object"}}
     return json_schema(
         {
-            f"task={name}": {**sections_of(task), "task": {"const": name}, **more}
-            for name, task in TASKS.items()
+            f"task={task.name}": {**sections_of(task), "task": {"const": task.node}, **more}
+            for task in SHIPPED
         },
         more,
     )
@@ -69,7 +70,7 @@ def page() -> str:
     config = compose_config()
     default = choices_of(config)
     top = {name: value for name, value in plain(config).items() if name not in GROUPS}
-    annotations, known = sections_of(TASKS["translation"]), meanings(Experiment)
+    annotations, known = sections_of(SHIPPED[0]), meanings(Experiment)
     parts = [INTRODUCTION, "## Top level", "", *TABLE]
     for name, value in top.items():
         parts += _setting(name, annotations[name], value, known.get(name, ""))

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.files import write_json, write_json_lines
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, name_of
 from attnlab.tasks.translation.evaluation import Evaluation
-from attnlab.tasks.translation.metrics import TextMetrics, by_length
+from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 IDENTITY = "0a1b2c3d4e5f6789"

@@ -7,12 +7,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.tasks.answers import load_folder
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.saved import load_predictor
 
 if TYPE_CHECKING:
     from attnlab.experiment.notebook import NotebookExperiment
-    from attnlab.tasks.classification.classifier import SentenceClassifier
-    from attnlab.tasks.translation.translator import Translator
 
 
 def load(
@@ -20,7 +19,7 @@ def load(
     device: str = "cpu",
     allow: Collection[str] = (),
     tracking_uri: str | None = None,
-) -> Translator | SentenceClassifier:
+) -> Predictor:
     """A trained model: `load("build/model")("Guten Tag").text`.
 
     Args:
@@ -33,11 +32,11 @@ def load(
     Raises ExperimentError where there is no such model, or it is broken.
     """
     if not str(model).startswith(("runs:/", "models:/")):
-        return load_folder(Path(model), device, allow)
+        return load_predictor(Path(model), device, allow)
     from attnlab.runs.stored_models import download_model  # costs an import of mlflow
 
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-        return load_folder(download_model(str(model), Path(folder), tracking_uri), device, allow)
+        return load_predictor(download_model(str(model), Path(folder), tracking_uri), device, allow)
 
 
 def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:

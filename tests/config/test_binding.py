@@ -26,8 +26,8 @@ from attnlab.model.encoder import Encoder
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
+from attnlab.tasks.translation.settings import TranslationTraining
 from attnlab.training.hardware import Hardware
-from attnlab.training.settings import TranslationTraining
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 RATIO = "attnlab.training.teacher_forcing.ConstantTeacherForcing"

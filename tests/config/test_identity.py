@@ -19,6 +19,7 @@ from attnlab.experiment.preparation import PREPARE_SOURCES
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
 from attnlab.tasks import task as experiment
+from attnlab.tasks.saved import SHIPPED
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = {"seed": 1, "model": {"encoder": {"cell": "gru", "layers": 1}, "attention": None}}
@@ -28,11 +29,11 @@ STAGES = {
     "evaluate": EVALUATE_SOURCES,
     "report": REPORT_SOURCES,
 }
-TASKS = ("translation", "classification")
+TASKS = {task.name: task for task in SHIPPED}
 
 
 def sources(stage: str, task: str = "translation") -> list[str]:
-    return [source.replace("task:", f"attnlab.experiment.{task}:") for source in STAGES[stage]]
+    return TASKS[task].with_own(STAGES[stage])
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +104,7 @@ def test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sourc
 # Rows of the table in docs/dvc.md, with edits that are of their kind: (file, what stands there,
 # what replaces it).
 SCORE, SETTINGS = "model/attention/dot.py", "training/settings.py"
-STAGE, TASK = "experiment/training.py", "experiment/translation.py"
+STAGE, TASK = "experiment/training.py", "tasks/translation/task.py"
 IMPORTS = (
     "from torch import Tensor\n",
     "from attnlab.model.attention.score import Score, check_equal_widths\n",
@@ -298,7 +299,7 @@ def test_identity_changes_with_the_name_of_a_module(package, experiments, before
 
 def test_identity_of_a_report_changes_with_a_page_beside_its_module(package):
     last = experiment_identity({}, "data", sources("report"))
-    append(package / "report/translation.html", "<p>more</p>")
+    append(package / "tasks/translation/report/translation.html", "<p>more</p>")
     identity._source.cache_clear()
     assert experiment_identity({}, "data", sources("report")) != last
 

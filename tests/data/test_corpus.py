@@ -12,6 +12,7 @@ import pytest
 from attnlab.config.binding import bind
 from attnlab.data.corpus import SPLITS, Cleaning, Corpus, SentenceCleaning, SentenceCorpus
 from attnlab.data.prepare import prepare
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -190,7 +191,7 @@ def test_empty_split_is_refused_as_one_that_load_left_empty(tmp_path: Path) -> N
     with pytest.raises(
         ExperimentError, match=r"^data: Loading.load returned no rows for the test split$"
     ):
-        prepare(Loading(found), tmp_path / "data")
+        prepare(Loading(found), Pairs, tmp_path / "data")
 
 
 @pytest.mark.parametrize(
@@ -208,4 +209,4 @@ def test_spans_of_one_side_alone_are_refused(
 ) -> None:
     rows = datasets.Dataset.from_list([ROW | spans])
     with pytest.raises(ExperimentError, match=reason):
-        prepare(Loading(dict.fromkeys(SPLITS, rows)), tmp_path / "data")
+        prepare(Loading(dict.fromkeys(SPLITS, rows)), Pairs, tmp_path / "data")

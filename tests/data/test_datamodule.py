@@ -7,12 +7,13 @@ from attnlab.batch import BOS, EOS, Padding
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.sampler import Batching
 
 
 @pytest.fixture
 def data(dates, tmp_path):
-    prepare(dates(), tmp_path / "data")
+    prepare(dates(), Pairs, tmp_path / "data")
     return PreparedData(tmp_path / "data")
 
 

@@ -15,6 +15,7 @@ from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData, read_labels
+from attnlab.data.row_kinds import Sentences
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -65,13 +66,13 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def prepared(tmp_path: Path, corpus: LabelledCorpus) -> LabelledData:
-    prepare(corpus, tmp_path / "data")
+    prepare(corpus, Sentences, tmp_path / "data")
     return LabelledData(tmp_path / "data")
 
 
 def refusal(tmp_path: Path, corpus: LabelledCorpus) -> str:
     with pytest.raises(ExperimentError) as caught:
-        prepare(corpus, tmp_path / "data")
+        prepare(corpus, Sentences, tmp_path / "data")
     assert not (tmp_path / "data").exists()
     assert len(caught.value.problems) == 1
     return str(caught.value)

@@ -20,6 +20,7 @@ from attnlab.data.hub import HubCorpus
 from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.rows import MappedIds, list_array, open_rows
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -54,7 +55,7 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
 def test_prepared_split_of_many_batches_reads_back_in_order(
     corpus: Callable[..., HubCorpus], tmp_path: Path
 ) -> None:
-    prepare(corpus(100), tmp_path / "data")
+    prepare(corpus(100), Pairs, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
     kept = [i for i in range(100) if i % 7]
@@ -73,7 +74,7 @@ def test_prepared_split_of_many_batches_reads_back_in_order(
 def test_opening_a_split_reads_only_its_lengths(
     corpus: Callable[..., HubCorpus], tmp_path: Path
 ) -> None:
-    prepare(corpus(5_000, words=200), tmp_path / "data")
+    prepare(corpus(5_000, words=200), Pairs, tmp_path / "data")
     size = (tmp_path / "data" / "train.arrow").stat().st_size
     arrow = pa.total_allocated_bytes()
     tracemalloc.start()
@@ -92,7 +93,7 @@ def test_opening_a_split_reads_only_its_lengths(
 def test_pickled_split_maps_the_file_again(
     corpus: Callable[..., HubCorpus], tmp_path: Path
 ) -> None:
-    prepare(corpus(500), tmp_path / "data")
+    prepare(corpus(500), Pairs, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
     sent = pickle.dumps(split)
@@ -110,6 +111,7 @@ def test_prepare_holds_only_a_few_batches_in_memory(
     before, held = pa.total_allocated_bytes(), []
     prepare(
         corpus(3_000),
+        Pairs,
         tmp_path / "data",
         lambda *_: held.append(pa.total_allocated_bytes() - before),
     )
@@ -120,7 +122,7 @@ def test_prepare_holds_only_a_few_batches_in_memory(
 def test_truncated_split_is_refused(
     corpus: Callable[..., HubCorpus], tmp_path: Path, part: float
 ) -> None:
-    prepare(corpus(100), tmp_path / "data")
+    prepare(corpus(100), Pairs, tmp_path / "data")
     file = tmp_path / "data" / "validation.arrow"
     content = file.read_bytes()
     file.write_bytes(content[: int(part * len(content))])

@@ -12,7 +12,7 @@ from attnlab.batch import UNK
 from attnlab.data.corpus import Cleaning
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData
-from attnlab.data.row_kinds import links_between
+from attnlab.data.row_kinds import Pairs, links_between
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -31,12 +31,12 @@ def write_rows(folder, train, validation=None, test=None):
 
 
 def prepared(corpus, folder):
-    prepare(corpus, folder / "data")
+    prepare(corpus, Pairs, folder / "data")
     return PreparedData(folder / "data")
 
 
 def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
-    prepare(hub_corpus(hub_folder), tmp_path / "data")
+    prepare(hub_corpus(hub_folder), Pairs, tmp_path / "data")
     assert sorted(os.listdir(tmp_path / "data")) == PreparedData.files()
     data = PreparedData(tmp_path / "data")
     assert data.info.source_language == "de"
@@ -95,7 +95,7 @@ def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
     with pytest.raises(
         ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"
     ):
-        prepare(hub_corpus(folder, cleaning=everywhere), tmp_path / "data2")
+        prepare(hub_corpus(folder, cleaning=everywhere), Pairs, tmp_path / "data2")
     assert not (tmp_path / "data2").exists()
 
 
@@ -112,7 +112,7 @@ def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
 def test_prepare_without_a_row_left_is_refused_and_writes_nothing(tmp_path, hub_corpus, rows):
     folder = write_rows(tmp_path / "c", rows, rows or None, rows or None)
     with pytest.raises(ExperimentError, match="nothing is left of the train split") as error:
-        prepare(hub_corpus(folder), tmp_path / "data")
+        prepare(hub_corpus(folder), Pairs, tmp_path / "data")
     assert len(error.value.problems) == 1
     assert sorted(os.listdir(tmp_path)) == ["c"]
 
@@ -151,7 +151,7 @@ dates = DatesCorpus(
     locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer()
 )
 for name, corpus in (("hub", hub), ("dates", dates), ("labelled", labelled)):
-    prepare(corpus, Path(sys.argv[1]) / name)
+    prepare(corpus, Pairs, Path(sys.argv[1]) / name)
 """
     for process, hash_seed in (("a", "1"), ("b", "2")):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
@@ -180,7 +180,7 @@ def test_prepare_keeps_markup_and_control_characters_as_text(tmp_path, hub_corpu
 
 
 def test_prepared_folder_that_lacks_a_file_is_refused(dates, tmp_path):
-    prepare(dates(num_pairs=30), tmp_path / "data")
+    prepare(dates(num_pairs=30), Pairs, tmp_path / "data")
     for lost in PreparedData.files():
         (tmp_path / "data" / lost).rename(tmp_path / lost)
         with pytest.raises(ExperimentError, match=f"lacks prepared data: {lost} missing"):
@@ -189,7 +189,7 @@ def test_prepared_folder_that_lacks_a_file_is_refused(dates, tmp_path):
 
 
 def test_prepared_folder_that_is_damaged_or_of_another_format_is_refused(dates, tmp_path):
-    prepare(dates(num_pairs=30), tmp_path / "data")
+    prepare(dates(num_pairs=30), Pairs, tmp_path / "data")
     facts = tmp_path / "data" / "data.json"
     written = facts.read_text()
     facts.write_text(written.replace('"format": 2', '"format": 1'))
@@ -252,7 +252,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real corpora are not here")
 def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
     words = WordTrainer(split="whitespace", min_frequency=2)
-    prepare(hub_corpus(SHARED / "multi30k_tok", tokenizer=words), tmp_path / "captions")
+    prepare(hub_corpus(SHARED / "multi30k_tok", tokenizer=words), Pairs, tmp_path / "captions")
     captions = PreparedData(tmp_path / "captions")
     assert captions.stats["vocabulary"] == {"source": 7859, "target": 5921}
     assert [len(captions.split(s)) for s in ("train", "validation", "test")] == [
@@ -261,7 +261,9 @@ def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
         1_000,
     ]
 
-    prepare(hub_corpus(SHARED / "tatoeba_ko_en", source="en", target="ko"), tmp_path / "korean")
+    prepare(
+        hub_corpus(SHARED / "tatoeba_ko_en", source="en", target="ko"), Pairs, tmp_path / "korean"
+    )
     korean = PreparedData(tmp_path / "korean").split("train")
     tokenizer = PreparedData(tmp_path / "korean").target_tokenizer
     for row in range(0, len(korean), 50):

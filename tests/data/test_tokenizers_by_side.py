@@ -13,6 +13,7 @@ import pytest
 
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 
@@ -27,7 +28,7 @@ def write(folder: Path, source: str, target: str) -> None:
 
 
 def prepared(folder: Path, *overrides: str) -> PreparedData:
-    prepare(compose([*overrides, f"data.path={folder}"]).data, folder / "prepared")
+    prepare(compose([*overrides, f"data.path={folder}"]).data, Pairs, folder / "prepared")
     return PreparedData(folder / "prepared")
 
 

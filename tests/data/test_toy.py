@@ -4,6 +4,7 @@ import pytest
 
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.toy import CopyCorpus, ReverseCorpus
 from attnlab.errors import ExperimentError
 
@@ -23,7 +24,7 @@ def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, make, tmp_path)
             target = [pair["target"][a:b] for a, b in pair["target_spans"]]
             assert source == target == pair["source"].split()
             assert pair["target"].split() == (source if kind is CopyCorpus else source[::-1])
-    prepare(corpus, tmp_path / "data")
+    prepare(corpus, Pairs, tmp_path / "data")
     split = PreparedData(tmp_path / "data").split("test")
     for row in range(len(split)):
         n = len(split.source[row])

@@ -17,6 +17,7 @@ from attnlab.data.corpus import Cleaning
 from attnlab.data.hub import HubCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.evaluation.alignments import AlignmentStatistics, between_words
@@ -167,7 +168,7 @@ def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
     everywhere = dict.fromkeys(("train", "validation", "test"), "train")
     place = (None, str(tmp_path / "all.jsonl"), None, None, everywhere, 1, None, None, None, None)
     corpus = HubCorpus(*place, "s", "t", "gold", None, 0, "13a", None, Cleaning(), tokenizer)
-    prepare(corpus, tmp_path / "data")
+    prepare(corpus, Pairs, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     found = evaluate([Diagonal(data.target_tokenizer.size)], GreedySearch(3), data).metrics
     # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 hit.

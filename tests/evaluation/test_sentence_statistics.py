@@ -14,13 +14,10 @@ import torch
 from attnlab.data.corpus import RougeUnit
 from attnlab.evaluation.sentence_statistics import (
     SacrebleuMetric,
-    classification_metrics,
     sacrebleu_metrics,
-    signatures,
-    translation_metrics,
 )
-from attnlab.tasks.classification.metrics import ClassMetrics
-from attnlab.tasks.translation.metrics import TextMetrics
+from attnlab.tasks.classification.metrics import ClassMetrics, sentence_metrics
+from attnlab.tasks.translation.metrics import TextMetrics, metrics_of_signatures, signatures
 
 SOME = "오늘 어제 학교에 고양이가 나는 갔다. the cat sat on a mat , . don't 3.5 日本語"
 WORDS = SOME.split()
@@ -73,7 +70,7 @@ def test_corpus_metrics_equal_text_metrics_and_sacrebleu(
         chosen = np.random.default_rng(0).integers(len(hypotheses), size=len(hypotheses))
     counts = np.bincount(chosen, minlength=len(hypotheses)).astype(float)
     found = {}
-    for name, metric in translation_metrics(signatures(tokenize, rouge)).items():
+    for name, metric in metrics_of_signatures(signatures(tokenize, rouge)).items():
         (found[name],) = metric.scores(
             (counts @ metric.statistics(rows(hypotheses, references)))[None]
         )
@@ -92,7 +89,8 @@ def test_corpus_metrics_equal_text_metrics_and_sacrebleu(
 )
 def test_translation_metrics_tokenise_as_the_signature_says(signature: str, tokenize: str) -> None:
     given = rows(*sentences())
-    found = translation_metrics({"bleu": signature} if signature else {})["bleu"].statistics(given)
+    metrics = metrics_of_signatures({"bleu": signature} if signature else {})
+    found = metrics["bleu"].statistics(given)
     np.testing.assert_array_equal(
         found, SacrebleuMetric(sacrebleu_metrics(tokenize)["bleu"]).statistics(given)
     )
@@ -111,6 +109,6 @@ def test_classification_metrics_equal_hand_counts() -> None:
         {"label": str(label), "prediction": str(ours), "correct": bool(label == ours)}
         for label, ours in zip(labels, taken, strict=True)
     ]
-    for name, metric in classification_metrics([str(number) for number in range(5)]).items():
+    for name, metric in sentence_metrics([str(number) for number in range(5)]).items():
         (score,) = metric.scores(metric.statistics(predictions).sum(axis=0, keepdims=True))
         assert score == pytest.approx(float(expected[name]), rel=1e-6), name

@@ -11,8 +11,8 @@ import torch.multiprocessing as mp
 from sacrebleu.metrics import BLEU
 
 from attnlab.data.corpus import RougeUnit
-from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics, signatures
-from attnlab.tasks.translation.metrics import TextMetrics, by_length, length_buckets
+from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics
+from attnlab.tasks.translation.metrics import TextMetrics, by_length, length_buckets, signatures
 
 SOME = (
     "a the The cat 고양이 가 안녕하세요. dog, . , 3.5 &amp; &quot; <b> 日本語 ですか? x-y 10-11 "

@@ -9,8 +9,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
+from attnlab.experiment.hydra_job import command_line
 from attnlab.project import COMMAND_VARIABLE, PIPELINES
-from attnlab.tasks.task import command_line
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from attnlab.batch import EOS, Padding
 from attnlab.config.part import Part
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.toy import ReverseCorpus
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
@@ -85,7 +86,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
         bleu_tokenize="none",
         tokenizer=WordTrainer(split="whitespace", min_frequency=1),
     )
-    prepare(corpus, folder)
+    prepare(corpus, Pairs, folder)
     return PreparedData(folder)
 
 
@@ -172,7 +173,11 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     def start(models: dict[str, Any], corpus: PreparedData | None = None, **context: Any) -> Visit:
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(application(models, corpus), log_level="warning"))
+        server = uvicorn.Server(
+            uvicorn.Config(
+                application(models, None if corpus is None else corpus.folder), log_level="warning"
+            )
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         servers.append((server, thread))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +13,21 @@ from tiny_folders import FORMS
 from attnlab.batch import EOS
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
+from attnlab.explorer.server import describe, page_of
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.classification.analysis import classify
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
 from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.explorer_page import EXAMPLE
 from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13, 2026"
+
+
+def described(model: Any, examples: Sequence[str] = ()) -> dict[str, Any]:
+    """What the page is told of a model."""
+    return describe(model, page_of("model", model), examples)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +130,7 @@ def test_wrong_questions_are_refused(translator, wrong, message):
 def test_model_without_attention_has_no_map_and_refuses_changes_of_it(translator):
     ours = translator(decoder="no_attention")
     assert analysis.translate(ours, TEXT)["attention"] is None
-    facts = analysis.describe(ours)
+    facts = described(ours)
     assert (facts["kind"], facts["score"], facts["decoder"]) == ("translation", None, "NoAttention")
     with pytest.raises(ExperimentError, match="the model has none"):
         analysis.translate(ours, TEXT, Intervention("uniform"))
@@ -130,15 +140,15 @@ def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_cove
     translator, classifier
 ):
     ours = translator(attention="dot", projection=4, heads=2)
-    facts = analysis.describe(ours, ["日曜日", "May 1, 2026"])
+    facts = described(ours, ["日曜日", "May 1, 2026"])
     assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == (
         "Dot",
         "Softmax",
         True,
     )
     assert facts["example"] == "May 1, 2026"
-    assert analysis.describe(ours)["example"] == analysis.EXAMPLES["translation"]
-    assert analysis.describe(classifier)["example"] == ""
+    assert described(ours)["example"] == EXAMPLE
+    assert described(classifier)["example"] == ""
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,7 @@ def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_cove
 )
 def test_classify_gives_the_values_of_the_api(classifier, intervene):
     shown, found = (
-        analysis.classify(classifier, "good film", intervene),
+        classify(classifier, "good film", intervene),
         classifier("good film", intervene=intervene),
     )
     json.dumps(shown, allow_nan=False)
@@ -156,7 +166,7 @@ def test_classify_gives_the_values_of_the_api(classifier, intervene):
         found.probabilities,
     )
     np.testing.assert_allclose(shown["attention"], found.attention, atol=1e-6)
-    assert analysis.describe(classifier)["labels"] == ["bad", "good"]
+    assert described(classifier)["labels"] == ["bad", "good"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -171,9 +181,7 @@ def test_analyses_of_a_text_in_another_form_are_those_of_the_clean_text(
         ours, clean, intervene
     )
     assert analysis.score(ours, change(text), change(target)) == analysis.score(ours, clean, target)
-    assert analysis.classify(classifier, change("good film")) == analysis.classify(
-        classifier, "good film"
-    )
+    assert classify(classifier, change("good film")) == classify(classifier, "good film")
     assert beam(ours, change(text)) == beam(ours, clean)
     ids = analysis.score(ours, clean, target)["ids"]
     assert step_numbers(ours, change(text), ids) == step_numbers(ours, clean, ids)
@@ -186,6 +194,6 @@ def test_analyses_of_a_text_in_another_form_are_those_of_the_clean_text(
 def test_example_counts_unknown_tokens_of_the_cleaned_text(translator):
     ours = translator()
     spaced = " ".join("\u00a0\u00a0\u00a0".join(word) for word in ["May", "1"])
-    assert analysis.describe(ours, [spaced])["example"] == analysis.EXAMPLES["translation"]
+    assert described(ours, [spaced])["example"] == EXAMPLE
     ours.cleaning = Cleaning()
-    assert analysis.describe(ours, [spaced])["example"] == spaced
+    assert described(ours, [spaced])["example"] == spaced

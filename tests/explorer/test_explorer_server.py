@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
-from attnlab.explorer.server import PAGE, application, explore, first_pairs
+from attnlab.explorer.server import PAGE, application, explore
 from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.explorer_page import first_pairs
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_port_in_use_is_refused_in_a_sentence():
 
 def test_labelled_data_are_refused_in_a_sentence(tmp_path):
     (tmp_path / "tokenizer.json").touch()
-    with pytest.raises(ExperimentError, match="holds labelled sentences, not sentence pairs"):
+    with pytest.raises(ExperimentError, match="none of these models reads pairs; leave it out"):
         explore([], browser=False, data=tmp_path)
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from attnlab.batch import EOS
-from attnlab.explorer.server import first_pairs
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
 from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.explorer_page import first_pairs
 from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13, 2026"

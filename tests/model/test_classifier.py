@@ -21,12 +21,12 @@ from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import (
-    FROM_LABELLED_DATA,
     ModelFacts,
     load_classifier,
     load_model,
     save_model,
 )
+from attnlab.tasks.classification.task import Classification
 
 SENTENCES = [[5, 4, 9, 7], [6], [10, 4, 8, 8, 5, 9, 4], [7, 7]]
 VOCABULARY = 11
@@ -238,17 +238,23 @@ def folder(tmp_path: Path) -> tuple[Path, Classifier]:
     model = build(3).float()
     prepared = tmp_path / "prepared"
     prepared.mkdir()
-    for name in FROM_LABELLED_DATA:
+    for name in Classification().shared_files:
         (prepared / name).write_text("{}")
-    facts = ModelFacts(VOCABULARY, "f" * 16, 7, num_classes=3)
+    facts = ModelFacts("f" * 16, 7, {"source_vocabulary_size": VOCABULARY, "num_classes": 3})
     sections = {"model": config(), "padding": {"_target_": "attnlab.batch.Padding"}}
-    save_model(tmp_path / "model", model.state_dict(), sections, facts, prepared)
+    save_model(
+        tmp_path / "model",
+        model.state_dict(),
+        sections,
+        facts,
+        Classification().shared_paths(prepared),
+    )
     return tmp_path / "model", model
 
 
 def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> None:
     path, model = folder
-    assert {*FROM_LABELLED_DATA, "model.json", "config.json", "weights.safetensors"} == {
+    assert {*Classification().shared_files, "model.json", "config.json", "weights.safetensors"} == {
         file.name for file in path.iterdir()
     }
     loaded = load_classifier(str(path))
@@ -261,11 +267,12 @@ def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> No
 
 def test_folder_of_another_task_is_refused(folder: tuple[Path, Classifier]) -> None:
     path, _ = folder
-    with pytest.raises(ExperimentError, match="goes with task=classification"):
+    with pytest.raises(ExperimentError, match="is a Classifier, but a Seq2Seq is needed here"):
         load_model(path)
+
+
+def test_folder_of_an_older_version_with_null_sizes_loads(folder: tuple[Path, Classifier]) -> None:
+    path, _ = folder
     facts = json.loads((path / "model.json").read_text())
-    (path / "model.json").write_text(
-        json.dumps(facts | {"num_classes": None, "target_vocabulary_size": 9})
-    )
-    with pytest.raises(ExperimentError, match="goes with task=translation"):
-        load_classifier(path)
+    (path / "model.json").write_text(json.dumps(facts | {"target_vocabulary_size": None}))
+    assert isinstance(load_classifier(path), Classifier)

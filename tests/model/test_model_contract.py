@@ -20,7 +20,8 @@ from one_training_step import check_bfloat16
 
 from attnlab.batch import BOS, Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, save_model
+from attnlab.model.model_folder import ModelFacts, load_model, save_model
+from attnlab.tasks.translation.task import Translation
 
 SHORT = (4, 1, 3), (2, 3, 1)  # lengths of sources and targets
 
@@ -99,10 +100,11 @@ def test_saved_model_loads_unchanged(variant: Variant, pairs, tmp_path):
     model = build(variant, dtype=torch.float32)
     padding = {"_target_": "attnlab.batch.Padding", "encoder": "pre", "decoder": "post"}
     config = {"model": config_of(variant), "padding": padding}
-    for file in FROM_PREPARED_DATA:
+    for file in Translation().shared_files:
         (tmp_path / file).write_text("{}")
-    facts = ModelFacts(identity="0" * 16, step=3, **VOCABULARY)
-    save_model(tmp_path / "model", model.state_dict(), config, facts, tmp_path)
+    facts = ModelFacts(identity="0" * 16, step=3, sizes=VOCABULARY)
+    files = Translation().shared_paths(tmp_path)
+    save_model(tmp_path / "model", model.state_dict(), config, facts, files)
     loaded = load_model(tmp_path / "model")
     assert not loaded.training
     batch = make_batch(*pairs(*SHORT), Padding())

@@ -18,15 +18,17 @@ from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import (
-    FROM_PREPARED_DATA,
     ModelFacts,
     load_model,
     read_facts,
     save_model,
 )
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.tasks.translation.task import Translation
 
-FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
+FACTS = ModelFacts(
+    "f" * 16, step=7, sizes={"source_vocabulary_size": 11, "target_vocabulary_size": 9}
+)
 MODEL = config_of(Variant("decoder", "step_then_attend"))
 CONFIG = {
     "model": MODEL
@@ -71,21 +73,27 @@ def weights():
 def prepared(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    for name in FROM_PREPARED_DATA:
+    for name in Translation().shared_files:
         (folder / name).write_text(f'{{"name": "{name}"}}')
     return folder
 
 
 @pytest.fixture
 def folder(tmp_path, weights, prepared):
-    save_model(tmp_path / "build" / "model", weights, CONFIG, FACTS, prepared)
+    save_model(
+        tmp_path / "build" / "model",
+        weights,
+        CONFIG,
+        FACTS,
+        Translation().shared_paths(prepared),
+    )
     return tmp_path / "build" / "model"
 
 
 def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights):
-    names = {"weights.safetensors", "config.json", "model.json", *FROM_PREPARED_DATA}
+    names = {"weights.safetensors", "config.json", "model.json", *Translation().shared_files}
     assert {path.name for path in folder.iterdir()} == names
-    for name, content in (("config.json", CONFIG), ("model.json", dataclasses.asdict(FACTS))):
+    for name, content in (("config.json", CONFIG), ("model.json", FACTS.as_json())):
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         assert (folder / name).read_bytes() == text.encode(), name
     assert read_facts(folder) == FACTS
@@ -96,7 +104,13 @@ def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights)
 
 def test_save_model_same_model_writes_the_same_bytes(folder, tmp_path, weights, prepared):
     turned = dict(reversed(CONFIG.items()))
-    save_model(tmp_path / "again", dict(reversed(weights.items())), turned, FACTS, prepared)
+    save_model(
+        tmp_path / "again",
+        dict(reversed(weights.items())),
+        turned,
+        FACTS,
+        Translation().shared_paths(prepared),
+    )
     for path in folder.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
 
@@ -111,7 +125,13 @@ def test_load_model_returns_it_with_its_padding_in_evaluation_mode(folder, kind)
 def test_save_model_failing_leaves_the_old_model(folder, weights, tmp_path):
     before = (folder / "model.json").read_bytes()
     with pytest.raises(OSError):  # noqa: PT011 (the system's words)
-        save_model(folder, weights, CONFIG, FACTS, tmp_path / "nowhere")
+        save_model(
+            folder,
+            weights,
+            CONFIG,
+            FACTS,
+            Translation().shared_paths(tmp_path / "nowhere"),
+        )
     assert (folder / "model.json").read_bytes() == before
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
@@ -160,8 +180,14 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
     optimizer.step()
     assert not torch.equal(trained.decoder.attention.score.W.weight, before)
 
-    facts = ModelFacts(identity="f" * 16, step=1, **sizes)
-    save_model(tmp_path / "own", trained.state_dict(), CONFIG | {"model": model}, facts, prepared)
+    facts = ModelFacts("f" * 16, step=1, sizes=sizes)
+    save_model(
+        tmp_path / "own",
+        trained.state_dict(),
+        CONFIG | {"model": model},
+        facts,
+        Translation().shared_paths(prepared),
+    )
     with pytest.raises(
         ExperimentError,
         match=r"names classes of my_package.scores; .*allow=\('my_package.scores',\)",
@@ -211,8 +237,14 @@ def test_load_model_tied_weights_stay_tied(which, tmp_path, prepared):
     vocabulary = {"source_vocabulary_size": 9, "target_vocabulary_size": 9}
     torch.manual_seed(2)
     saved = bind(model, Seq2Seq, "model")(**vocabulary, padding=Padding())
-    facts = ModelFacts(identity="f" * 16, step=7, **vocabulary)
-    save_model(tmp_path / "tied", saved.state_dict(), CONFIG | {"model": model}, facts, prepared)
+    facts = ModelFacts("f" * 16, step=7, sizes=vocabulary)
+    save_model(
+        tmp_path / "tied",
+        saved.state_dict(),
+        CONFIG | {"model": model},
+        facts,
+        Translation().shared_paths(prepared),
+    )
     loaded = load_model(tmp_path / "tied")
     for one in (saved, loaded):
         target = one.decoder.body.embedding.weight

@@ -69,7 +69,7 @@ def save(
     torch.manual_seed(1)
     weights = bind(model, kind, "model")(**sizes, padding=Padding("pre")).state_dict()
     louder = {name: 3 * tensor for name, tensor in weights.items()}
-    facts = ModelFacts(**sizes, identity="i" * 16, step=1)
+    facts = ModelFacts(identity="i" * 16, step=1, sizes=sizes)
     config = {"model": model, "padding": PADDING, "search": search}
     if cleaning is not None:
         config["data"] = {"cleaning": cleaning}

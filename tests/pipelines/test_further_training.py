@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from test_refusals import refused
 
 from attnlab.errors import ExperimentError
-from attnlab.training.module import Seq2SeqModule
+from attnlab.tasks.translation.module import Seq2SeqModule
 
 SMALL = ("data=copy", "data.num_pairs=300", "search=greedy", "training.max_steps=2")
 ALONE = (*TINY, "tracking=none", "chain=false")

@@ -25,6 +25,7 @@ from attnlab.experiment.preparation import PREPARE_SOURCES
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
 from attnlab.tasks import task as experiment
+from attnlab.tasks.saved import SHIPPED
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 _EXAMPLE = yaml.safe_load((ROOT / "examples/compare_attentions/dvc.yaml").read_text())
@@ -59,10 +60,8 @@ def code_of(stage: str) -> list[str]:
     roots = {
         module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))
     }
-    for task in ("translation", "classification"):
-        roots |= {
-            source.replace("task:", f"attnlab.experiment.{task}:") for source in SOURCES[stage]
-        }
+    for task in SHIPPED:
+        roots |= set(task.with_own(SOURCES[stage]))
     names = {*used_code(roots).texts, "attnlab.config.binding"}
     used = {path for name in names if (path := module_file(name.partition(":")[0])) is not None}
 

@@ -18,9 +18,11 @@ from attnlab.report.compared_runs import ComparedRuns, LeftOut
 from attnlab.report.comparison import write_comparison
 from attnlab.report.comparison_figures import attention_side_by_side
 from attnlab.report.findings import Findings, Wanted, findings_of
-from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_sweep, short_names, system_names, varying
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
+from attnlab.tasks.classification.report.section import ClassificationSection
+from attnlab.tasks.saved import measure_named
+from attnlab.tasks.translation.report.section import TranslationSection
 from made_sweep import IDENTITY, SYSTEMS, write_sweep
 
 WANTED = Wanted("bleu", None, 200, 0.95, 1)
@@ -167,17 +169,21 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
         ("one", ["sentences", "chrf", "bleu", "exact_match", "aer"]),
         ("two", ["chrf", "bleu", "exact_match"]),
     ]
-    assert chosen_measure(None, of_runs) == "bleu"
-    assert chosen_measure(None, [("one", ["f1", "accuracy"])]) == "accuracy"
-    assert chosen_measure("chrf", of_runs) == "chrf"
+    assert TranslationSection().known.chosen(None, of_runs) == "bleu"
+    of_classes = ClassificationSection().known
+    assert of_classes.chosen(None, [("one", ["f1", "accuracy"])]) == "accuracy"
+    assert TranslationSection().known.chosen("chrf", of_runs) == "chrf"
     ranking = "all runs have and that systems can be ranked by: bleu, chrf, exact_match; got"
     with_neither = [(name, [*names, "attention_entropy"]) for name, names in of_runs]
     for wanted in ("aer", "meteor", "attention_entropy"):
         with pytest.raises(ExperimentError, match=f"{ranking} '{wanted}'"):
-            chosen_measure(wanted, with_neither)
-    assert chosen_measure(None, [("one", ["attention_entropy", "token_nll"])]) == "token_nll"
+            TranslationSection().known.chosen(wanted, with_neither)
+    assert (
+        TranslationSection().known.chosen(None, [("one", ["attention_entropy", "token_nll"])])
+        == "token_nll"
+    )
     with pytest.raises(ExperimentError, match="ranked by: none; got None"):
-        chosen_measure(None, [("one", ["attention_entropy"])])
+        TranslationSection().known.chosen(None, [("one", ["attention_entropy"])])
     assert measure_named("cpu_seconds").shown(90.0) == "1.50"
     assert measure_named("bleu").shown(1.0, signed=True) == "+1.00"
 

@@ -16,15 +16,13 @@ import pytest
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.sentence_statistics import signatures
-from attnlab.report.page import (
-    sample_predictions,
-    sample_translations,
-    write_report,
-)
+from attnlab.report.page import write_report
 from attnlab.tasks.classification.evaluation import Classification
+from attnlab.tasks.classification.report.section import sample_predictions
+from attnlab.tasks.saved import task_of_evaluation
 from attnlab.tasks.translation.evaluation import Evaluation
-from attnlab.tasks.translation.metrics import TextMetrics, by_length
+from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
+from attnlab.tasks.translation.report.section import sample_translations
 from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
@@ -140,9 +138,10 @@ def classification(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, into: str = "report") -> str:
-    write_report(
-        CONFIG, CHOICES, folder / "data", folder / "training", folder / "evaluation", folder / into
-    )
+    evaluation = folder / "evaluation"
+    section = task_of_evaluation(evaluation).report_section()
+    places = (folder / "data", folder / "training", evaluation, folder / into)
+    write_report(CONFIG, CHOICES, section, *places)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 

@@ -25,6 +25,7 @@ from attnlab.config.names import readable_name
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.experiment.composition import compose
 from attnlab.runs.logged_model import SEARCH_PARAMS, save_logged_model
 from attnlab.tasks.translation.search_settings import SEARCHES
@@ -133,7 +134,7 @@ def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
     tracking, runs, point, record, client, translator_folder, tmp_path
 ):
     corpus = bind(compose(["data=copy", "data.num_pairs=200"]).logged["data"], Corpus, "data")
-    prepare(corpus, tmp_path / "prepared")
+    prepare(corpus, Pairs, tmp_path / "prepared")
     shutil.copytree(translator_folder, point / "model")
     with tracking().start(
         runs, point, replace(record, data_source=str(tmp_path / "prepared"))

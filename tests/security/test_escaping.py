@@ -20,6 +20,7 @@ from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import write_report
 from attnlab.report.run_sources import runs_of_sweep
 from attnlab.runs.sweep_record import find_sweep
+from attnlab.tasks.translation.report.section import TranslationSection
 from made_sweep import SIDE, write_stages, write_sweep
 
 # Any code point, also surrogates, but not the characters whose glyphs are cut from fonts:
@@ -95,7 +96,7 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
         "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
     }  # fmt: skip
-    write_report(config, {}, data, training, evaluation, folder / "report")
+    write_report(config, {}, TranslationSection(), data, training, evaluation, folder / "report")
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 
 

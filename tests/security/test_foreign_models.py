@@ -18,15 +18,17 @@ from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import (
-    FROM_PREPARED_DATA,
     ModelFacts,
     load_model,
     read_facts,
     save_model,
 )
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.tasks.translation.task import Translation
 
-FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
+FACTS = ModelFacts(
+    "f" * 16, step=7, sizes={"source_vocabulary_size": 11, "target_vocabulary_size": 9}
+)
 
 
 @pytest.fixture
@@ -37,9 +39,15 @@ def theirs(tmp_path: Path) -> Path:
         "padding": {"_target_": "attnlab.batch.Padding", **padding},
     }
     model = bind(config["model"], Seq2Seq, "model")(**FACTS.sizes, padding=Padding())
-    for name in FROM_PREPARED_DATA:
+    for name in Translation().shared_files:
         (tmp_path / name).write_text("{}")
-    save_model(tmp_path / "theirs", model.state_dict(), config, FACTS, tmp_path)
+    save_model(
+        tmp_path / "theirs",
+        model.state_dict(),
+        config,
+        FACTS,
+        Translation().shared_paths(tmp_path),
+    )
     load_model(tmp_path / "theirs")
     return tmp_path / "theirs"
 
@@ -116,7 +124,8 @@ def test_load_model_with_a_foreign_class_is_refused(
 
     changed(theirs, "config.json", change)
     with pytest.raises(
-        ExperimentError, match=r"names classes of|_target_ must be one of attnlab|is not a setting"
+        ExperimentError,
+        match=r"names classes of|is needed here|_target_ must be one of attnlab|is not a setting",
     ):
         load_model(theirs)
     assert not mark.exists()
@@ -133,7 +142,7 @@ def test_load_model_with_a_foreign_class_is_refused(
         {"source_vocabulary_size": -1},
         {"step": 1.5},
         {"step": True},
-        {"x": 1},
+        {"x": "1"},
     ],
 )
 def test_read_facts_with_a_wrong_value_is_refused(theirs: Path, facts: dict[str, Any]) -> None:

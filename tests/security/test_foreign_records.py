@@ -16,7 +16,7 @@ from hostile import Payload
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
-from attnlab.report.compared_runs import read_json
+from attnlab.evaluation.evaluation_files import read_json
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
 
 

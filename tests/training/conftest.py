@@ -18,14 +18,16 @@ from attnlab.batch import Padding
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.data.sampler import Batching
 from attnlab.search.greedy import GreedySearch
 from attnlab.tasks.translation.metrics import TextMetrics
+from attnlab.tasks.translation.module import Seq2SeqModule
+from attnlab.tasks.translation.settings import TranslationTraining
 from attnlab.training.hardware import Hardware
-from attnlab.training.module import Seq2SeqModule
 from attnlab.training.optimisation import Adam, ConstantSchedule
 from attnlab.training.processes import supervise_forked
-from attnlab.training.settings import Training, TranslationTraining
+from attnlab.training.settings import Training
 from attnlab.training.spool import MetricSpool
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
 from attnlab.training.trainer import build_trainer
@@ -35,7 +37,7 @@ from attnlab.training.trainer import build_trainer
 def prepared(tmp_path_factory, copy_corpus) -> PreparedData:
     """48 training pairs of 1 to 6 symbols, 6 for validation, 6 for test."""
     folder = tmp_path_factory.mktemp("prepared") / "data"
-    prepare(copy_corpus(), folder)
+    prepare(copy_corpus(), Pairs, folder)
     return PreparedData(folder)
 
 

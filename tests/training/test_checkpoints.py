@@ -12,13 +12,13 @@ import torch
 from pytorch_lightning.callbacks import LambdaCallback
 
 from attnlab.errors import ExperimentError
+from attnlab.tasks.translation.settings import TOKEN_NLL
 from attnlab.training.checkpoints import (
     CheckpointFiles,
     averaged_weights,
     best_checkpoints,
     checkpoint_step,
 )
-from attnlab.training.settings import TOKEN_NLL
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 

@@ -20,14 +20,15 @@ from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData
+from attnlab.data.row_kinds import Sentences
 from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.experiment.composition import compose
 from attnlab.model.classifier import Classifier
 from attnlab.tasks.classification.metrics import ClassMetrics
-from attnlab.training.module import ClassifierModule
+from attnlab.tasks.classification.module import ClassifierModule
+from attnlab.tasks.classification.settings import ClassificationTraining
 from attnlab.training.optimisation import SGD, Adam
-from attnlab.training.settings import ClassificationTraining
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
@@ -63,7 +64,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         SentenceCleaning(),
         WordTrainer(min_frequency=1),
     )
-    prepare(corpus, folder / "data")
+    prepare(corpus, Sentences, folder / "data")
     return LabelledData(folder / "data")
 
 

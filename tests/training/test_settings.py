@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.tasks.classification.settings import ClassificationTraining
 from attnlab.training.optimisation import (
     SGD,
     Adadelta,
@@ -18,7 +19,6 @@ from attnlab.training.optimisation import (
     HalvingSchedule,
     PlateauSchedule,
 )  # fmt: skip
-from attnlab.training.settings import ClassificationTraining
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 

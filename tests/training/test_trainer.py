@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.model.fast.linear import FastLinear
+from attnlab.tasks.translation.metrics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.module import LabModule
 from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule

@@ -16,7 +16,7 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.files import atomic_file
 from attnlab.model.attention.intervention import Intervention
-from attnlab.tasks.classification.classifier import ClassifiedText, SentenceClassifier
+from attnlab.tasks.classification.classifier import ClassifiedText
 from attnlab.tasks.requests import BATCH_SIZE
 from attnlab.tasks.translation.translator import Scored, Translation
 
@@ -30,7 +30,7 @@ def translate(args: argparse.Namespace) -> None:
         settings["beam"] = args.beam
     if args.n_best is not None:
         settings["n_best"] = args.n_best
-    model = _load_model(args, "translates", "classify")
+    model = _load_model(args, "translate")
     model.search(settings)  # a wrong setting is refused before a line is read
 
     answers = model.stream(
@@ -51,7 +51,7 @@ def translate(args: argparse.Namespace) -> None:
 
 
 def classify(args: argparse.Namespace) -> None:
-    model = _load_model(args, "classifies", "translate")
+    model = _load_model(args, "classify")
     answers = model.stream(given_texts(args.text), _intervention(args), _batch_size(args))
 
     def lines(_: int, answer: ClassifiedText) -> list[Fields]:
@@ -61,7 +61,7 @@ def classify(args: argparse.Namespace) -> None:
 
 
 def score(args: argparse.Namespace) -> None:
-    model = _load_model(args, "translates", "classify")
+    model = _load_model(args, "score")
     pairs = given_pairs(args.text)
     answers = model.stream_scores(pairs, _intervention(args), _batch_size(args))
 
@@ -81,18 +81,20 @@ def explore(args: argparse.Namespace) -> None:
     server.explore(args.models, port=args.port, browser=not args.no_browser, data=args.data)
 
 
-def _load_model(args: argparse.Namespace, does: str, other: str) -> Any:
-    """The translator or the classifier on its device.
+def _load_model(args: argparse.Namespace, command: str) -> Any:
+    """What asks the model, on its device.
 
-    does: `translates` or `classifies`.
-
-    Raises ExperimentError for a model that does not, and names the `other` command.
+    Raises ExperimentError for a model that the command does not take, and names those that do.
     """
     torch.set_num_threads(args.threads)
     model = load(args.model, args.device, args.allow)
-    classifies = isinstance(model, SentenceClassifier)
-    if classifies != (does == "classifies"):
-        raise ExperimentError(f"{args.model} holds no model that {does}; use attnlab {other}")
+    if command not in model.commands:
+        others = " or ".join(f"attnlab {name}" for name in model.commands)
+        remedy = f"use {others}" if others else f'ask it in Python: attnlab.load("{args.model}")'
+        raise ExperimentError(
+            f"{args.model} holds a model that {model.does}, which attnlab {command} does not take; "
+            f"{remedy}"
+        )
     return model
 
 

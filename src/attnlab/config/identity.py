@@ -32,6 +32,7 @@ NOT_FOLLOWED = (
     "attnlab.progress",
     "attnlab.terminal",
     "attnlab.runs",
+    "attnlab.tasks.task",
     "attnlab.training.progress",
 )
 

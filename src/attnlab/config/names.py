@@ -155,9 +155,13 @@ def _presets_of(task: str) -> list[str]:
 
 
 def _task_of(config: Mapping[str, Any]) -> str:
-    """The task; a model folder does not name it, but its model belongs to one."""
-    if isinstance(config.get("task"), str):
-        return str(config["task"])
+    """The task; an older model folder does not name it, but its model belongs to one."""
+    task = config.get("task")
+    if isinstance(task, str):  # of an older run
+        return task
+    chosen = choice_of("task", task)
+    if chosen is not None:
+        return chosen
     model = choice_of("model", config.get("model"))
     tasks = [path.stem for path in (CONF / "task").glob("*.yaml")]
     return next(

@@ -77,6 +77,8 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     training = config.get("training") or {}
 
     named: dict[str, Any] = {}
+    if isinstance(config.get("task"), Mapping):
+        named["task"] = choice_name(config["task"])
     for name in OF_THE_MODEL:
         if name in model:
             named[name] = choice_name(model[name])

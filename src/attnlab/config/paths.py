@@ -54,6 +54,14 @@ def runs_folder(runs: str) -> Path:
     return Path(os.environ.get("DVC_ROOT", "."), runs).resolve()
 
 
+def resolve_path(path: str) -> Path:
+    """The absolute path of a path in the config, which counts from the current folder.
+
+    For a job, that is the folder in which its command was started.
+    """
+    return Path(os.path.expanduser(path)).resolve()
+
+
 def path_from(runs_folder: Path, path: Path) -> str:
     """A path as a record in the runs folder stores it.
 

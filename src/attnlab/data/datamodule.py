@@ -14,14 +14,14 @@ from pytorch_lightning.accelerators import CUDAAccelerator
 from torch.utils.data import DataLoader, Dataset
 
 from attnlab.batch import Padding
-from attnlab.data.prepared import LabelledData, LabelledSplit, PreparedData, PreparedSplit
+from attnlab.data.prepared import PreparedFolder
 from attnlab.data.sampler import Batching, BatchSampler
 
 
 class BatchedRows(Dataset[Any]):
     """Indexed by the row numbers of a whole batch."""
 
-    def __init__(self, split: PreparedSplit | LabelledSplit, padding: Padding) -> None:
+    def __init__(self, split: Any, padding: Padding) -> None:
         self.split, self.padding = split, padding
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class SeqDataModule(pl.LightningDataModule):
 
     def __init__(
         self,
-        data: PreparedData | LabelledData,
+        data: PreparedFolder[Any, Any],
         batching: Batching,
         padding: Padding,
         *,

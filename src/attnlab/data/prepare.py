@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnlab.data.corpus import FAULT, PLACE, SPLITS, Corpus, RawCorpus, SentenceCorpus
-from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
+from attnlab.data.corpus import FAULT, PLACE, SPLITS, RawCorpus
+from attnlab.data.row_kinds import RowKind, Tokenizers
 from attnlab.data.rows import batches_of_file, list_array
 from attnlab.data.statistics import DroppedRows, SplitCounter
 from attnlab.errors import ExperimentError, show
@@ -29,9 +29,11 @@ ROWS_OF_A_BATCH = 1_000
 
 
 def prepare(
-    corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | None = None
+    corpus: RawCorpus, rows: type[RowKind], folder: Path, progress: Progress | None = None
 ) -> None:
     """Writes the prepared data of `corpus` to `folder`, whole or not at all.
+
+    rows: the kind of its rows.
 
     Raises ExperimentError where a split has no row left, or where the labels cannot be learnt.
     """
@@ -43,11 +45,7 @@ def prepare(
             split: rows.select(range(min(len(rows), corpus.limit)))
             for split, rows in splits.items()
         }
-    kind = (
-        Pairs(corpus, splits["train"])
-        if isinstance(corpus, Corpus)
-        else Sentences(corpus, splits["train"])
-    )
+    kind = rows(corpus, splits["train"])
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}
 
     with atomic_folder(folder) as temporary:
@@ -57,29 +55,26 @@ def prepare(
         for split in SPLITS:
             _clean(kind, splits[split], cleaned[split], counters[split].dropped, report)
             _check_rows_left(
-                corpus, split, len(splits[split]), counters[split].dropped, kind.columns
+                corpus, split, len(splits[split]), counters[split].dropped, kind.settings
             )
 
         report("tokenizer", 0, 1)
         kind.learn(cleaned["train"])
-        train = (
-            corpus.train_tokenizers if isinstance(corpus, Corpus) else corpus.tokenizer.train_sides
-        )
-        learnt = train(*(_texts(cleaned["train"], side) for side in kind.sides))
+        learnt = kind.train_tokenizers(*(_texts(cleaned["train"], side) for side in kind.sides))
         tokenizers = dict(zip(kind.sides, learnt, strict=True))
         for side, prefix in kind.sides.items():
             tokenizers[side].save(temporary / f"{prefix}tokenizer.json")
 
         for split in SPLITS:
-            rows = len(splits[split]) - counters[split].dropped.total
+            left = len(splits[split]) - counters[split].dropped.total
             with pa.ipc.new_file(str(temporary / f"{split}.arrow"), kind.schema) as file:
                 for start, batch in batches_of_file(cleaned[split]):
-                    report(split, start, rows)
+                    report(split, start, left)
                     columns = _encode(kind, batch, tokenizers, split, counters[split])
                     file.write_table(pa.table(columns, schema=kind.schema))
-            report(split, rows, rows)
+            report(split, left, left)
             _check_rows_left(
-                corpus, split, len(splits[split]), counters[split].dropped, kind.columns
+                corpus, split, len(splits[split]), counters[split].dropped, kind.settings
             )
             cleaned[split].unlink()
 
@@ -100,7 +95,7 @@ def _texts(cleaned: Path, column: str) -> Iterator[str]:
 
 
 def _clean(
-    kind: Pairs | Sentences,
+    kind: RowKind,
     dataset: datasets.Dataset,
     path: Path,
     dropped: DroppedRows,
@@ -136,7 +131,7 @@ def _clean(
 
 
 def _encode(
-    kind: Pairs | Sentences,
+    kind: RowKind,
     rows: pa.RecordBatch,
     tokenizers: Tokenizers,
     split: str,
@@ -168,7 +163,7 @@ def _drop(
     reason: str,
     which: NDArray[np.bool_],
     rows: pa.RecordBatch,
-    kind: Pairs | Sentences,
+    kind: RowKind,
     dropped: DroppedRows,
 ) -> None:
     """which: whether each row is dropped."""
@@ -178,7 +173,7 @@ def _drop(
 
 
 def _check_rows_left(
-    corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, columns: str
+    corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, settings: str
 ) -> None:
     if rows == 0:
         raise ExperimentError(
@@ -188,5 +183,5 @@ def _check_rows_left(
         raise ExperimentError(
             f"data: nothing is left of the {split} split; {rows} rows were dropped "
             f"({dropped.shown()}); see data.splits for where rows come from, data.cleaning for the "
-            f"limits and {columns} for the columns"
+            f"limits and {settings} for the columns"
         )

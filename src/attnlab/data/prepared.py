@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,13 +29,22 @@ _SHARED = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json")
 
 
 @dataclass(frozen=True)
-class DataInfo:
+class Info:
+    """What every `data.json` holds.
+
+    format: of the folder; another version of attnlab may write another one.
+    """
+
+    format: int
+
+
+@dataclass(frozen=True)
+class DataInfo(Info):
     """The content of `data.json` for sentence pairs.
 
     joint: source and target share one vocabulary.
     """
 
-    format: int
     source_language: str | None
     target_language: str | None
     bleu_tokenize: BleuTokenize
@@ -44,21 +54,35 @@ class DataInfo:
 
 
 @dataclass(frozen=True)
-class LabelledInfo:
+class LabelledInfo(Info):
     """The content of `data.json` for labelled sentences.
 
     labels: the names of the classes, by their numbers.
     """
 
-    format: int
     labels: list[str]
 
 
-class _MappedSplit:
-    """A split whose file is mapped; another process maps the file too."""
+class MappedSplit(ABC):
+    """A split whose file is mapped; another process maps the file too.
+
+    source_lengths, target_lengths: (rows,) in tokens, from which batches are made.
+    """
+
+    source_lengths: NDArray[np.int32]
+    target_lengths: NDArray[np.int32]
 
     def __init__(self, path: Path) -> None:
-        self._path, self._table = path, open_rows(path)
+        self._path = path
+        self._table = open_rows(path)
+
+    @abstractmethod
+    def batch(self, rows: NDArray[np.int64], padding: Padding) -> Any:
+        """The padded batch of these rows."""
+
+    @abstractmethod
+    def source_text(self, row: int) -> str:
+        """What the encoder reads of a row."""
 
     def __len__(self) -> int:
         return self._table.num_rows
@@ -67,7 +91,7 @@ class _MappedSplit:
         return type(self), (self._path,)
 
 
-class PreparedSplit(_MappedSplit):
+class PreparedSplit(MappedSplit):
     """The pairs of one split. Ids come without `<bos>` and `<eos>`.
 
     source, target: the ids of each row.
@@ -108,7 +132,7 @@ class PreparedSplit(_MappedSplit):
         ]
 
 
-class LabelledSplit(_MappedSplit):
+class LabelledSplit(MappedSplit):
     """The sentences of one split.
 
     Ids come without `<eos>`; labels are the numbers of the classes, (rows,).
@@ -126,18 +150,21 @@ class LabelledSplit(_MappedSplit):
         """The padded batch of these rows."""
         return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
 
-    def text(self, row: int) -> str:
+    def source_text(self, row: int) -> str:
         return self._table["text"][row].as_py()
 
 
-SplitT = TypeVar("SplitT", PreparedSplit, LabelledSplit)
-InfoT = TypeVar("InfoT", DataInfo, LabelledInfo)
+SplitT = TypeVar("SplitT", bound=MappedSplit)
+InfoT = TypeVar("InfoT", bound=Info)
 
 
 class PreparedFolder(Generic[SplitT, InfoT]):
     """A folder written by `attnlab.data.prepare.prepare`.
 
     Splits are opened when they are first used, and are memory-mapped.
+
+    tokenizer_files: their names; a model keeps a copy of them.
+    unit: the name of the rows in the statistics.
 
     info, stats: the contents of `data.json` and `stats.json`.
     sizes: rows of each split.
@@ -146,7 +173,7 @@ class PreparedFolder(Generic[SplitT, InfoT]):
     """
 
     tokenizer_files: ClassVar[tuple[str, ...]]
-    unit: ClassVar[str]  # the name of the rows in the statistics
+    unit: ClassVar[str]
     split_type: Callable[[Path], SplitT]
     info_type: type[InfoT]
 

@@ -1,17 +1,16 @@
-"""Kinds of rows: what differs between sentence pairs and labelled sentences in preparation.
+"""Kinds of rows: what becomes of a raw row when data are prepared.
 
-Both kinds have: `unit`, the name of a row in the statistics; `sides`, the columns of text and the
-prefix of each in other names; `columns`, the settings that choose them; and the schemas of the
-cleaned and of the prepared rows.
+Sentence pairs and labelled sentences are two; a task names its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -34,14 +33,67 @@ _IDS = pa.list_(pa.int32())
 _PAIRS = pa.list_(pa.list_(pa.int32()))
 
 
-class Pairs:
-    unit, columns = "pairs", "data.source and data.target"
-    sides = {"source": "source_", "target": "target_"}  # noqa: RUF012
+class RowKind(ABC):
+    """What becomes of the raw rows of a corpus: columns, cleaning, and what is learnt of them.
+
+    unit: the name of a row in the statistics.
+    sides: the columns of text, and the prefix of each in the names of files and columns.
+    source_side: that which the encoder reads.
+    raw_columns: what a raw row holds.
+    settings: those that choose the columns, for messages.
+
+    cleaning: of the corpus.
+    cleaned_schema, schema: of the clean rows, and of the prepared ones.
+    class_names: where rows have classes, by their numbers.
+    """
+
+    unit: ClassVar[str]
+    sides: ClassVar[Mapping[str, str]]
+    source_side: ClassVar[str]
+    raw_columns: ClassVar[tuple[str, ...]]
+    settings: ClassVar[str]
+
+    cleaning: TextCleaning
+    cleaned_schema: pa.Schema
+    schema: pa.Schema
     class_names: Sequence[str] = ()
 
-    def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
+    def __init__(self, corpus: Any, train: datasets.Dataset) -> None:
+        """train: the raw rows of the training split."""
         self.corpus = corpus
-        self.cleaning: TextCleaning = corpus.cleaning
+        self.cleaning = corpus.cleaning
+
+    @abstractmethod
+    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
+        """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
+
+    def learn(self, train: Path) -> None:  # noqa: B027
+        """Take from the clean training split, a file, what the rows need; nothing by default."""
+
+    def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
+        """The tokenizer of each side, trained on the texts of the training split."""
+        return self.corpus.tokenizer.train_sides(*sides)
+
+    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
+        """The columns beside texts and ids, of clean rows; none by default."""
+        return {}
+
+    @abstractmethod
+    def info(self) -> Any:
+        """The content of `data.json`, a dataclass."""
+
+
+class Pairs(RowKind):
+    """Sentence pairs, with their alignments where the corpus knows them."""
+
+    unit = "pairs"
+    sides = {"source": "source_", "target": "target_"}  # noqa: RUF012
+    source_side = "source"
+    raw_columns = ("source", "target")
+    settings = "data.source and data.target"
+
+    def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
+        super().__init__(corpus, train)
         known = {"source_spans": _PAIRS, "target_spans": _PAIRS, "alignments": pa.string()}
         self._known = {name: kind for name, kind in known.items() if name in train.column_names}
         if len({"source_spans", "target_spans"} & set(self._known)) == 1:
@@ -63,7 +115,6 @@ class Pairs:
         )
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
-        """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
         columns = (
             zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
         )
@@ -90,11 +141,10 @@ class Pairs:
                     "other"
                 )
 
-    def learn(self, train: Path) -> None:
-        """Pairs have nothing to learn from the clean training split."""
+    def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
+        return self.corpus.train_tokenizers(*sides)
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
-        """The columns beside texts and ids, of clean rows."""
         if not self._known:
             return {}
         offsets = [tokenizers[side].offsets(rows[side].to_pylist()) for side in self.sides]
@@ -117,7 +167,6 @@ class Pairs:
         }
 
     def info(self) -> DataInfo:
-        """The content of `data.json`."""
         return DataInfo(
             format=FORMAT,
             source_language=self.corpus.source_language,
@@ -157,23 +206,24 @@ def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
     return [i for i, (start, end) in enumerate(offsets) if max(start, span[0]) < min(end, span[1])]
 
 
-class Sentences:
+class Sentences(RowKind):
     """Labelled sentences, whose classes are the labels of the training split.
 
     Whole numbers are sorted by size, labels of text alphabetically.
     """
 
-    unit, columns = "sentences", "data.text and data.label"
+    unit = "sentences"
     sides = {"text": ""}  # noqa: RUF012
+    source_side = "text"
+    raw_columns = ("text", "label")
+    settings = "data.text and data.label"
     cleaned_schema = pa.schema({"text": pa.string(), "label": pa.string()})  # the label as JSON
     schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": _IDS})
 
     def __init__(self, corpus: SentenceCorpus, train: datasets.Dataset) -> None:
-        self.cleaning: TextCleaning = corpus.cleaning
-        self._names, self._own_names = (
-            corpus.label_names,
-            getattr(train.features["label"], "names", None),
-        )
+        super().__init__(corpus, train)
+        self._names = corpus.label_names
+        self._own_names = getattr(train.features["label"], "names", None)
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         for text, raw_label in zip(rows["text"], rows["label"], strict=True):
@@ -222,4 +272,4 @@ class Sentences:
         return {"label": [self._numbers[label] for label in labels]}
 
     def info(self) -> LabelledInfo:
-        return LabelledInfo(format=FORMAT, labels=self.class_names)
+        return LabelledInfo(format=FORMAT, labels=list(self.class_names))

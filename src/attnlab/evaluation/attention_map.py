@@ -85,3 +85,9 @@ def load_maps(path: Path) -> list[AttentionMap]:
 
 def _text_array(texts: Sequence[str]) -> NDArray[np.str_]:
     return np.array([text.replace("\0", "␀") for text in texts], dtype=np.str_)
+
+
+def evenly_spaced(rows: NDArray[np.int64], count: int) -> list[int]:
+    """Up to `count` of the rows, at even distances."""
+    places = np.linspace(0, len(rows) - 1, num=min(count, len(rows)))
+    return rows[places.round().astype(int)].tolist()

@@ -5,14 +5,12 @@ Axes: N sentences, K sums, B samples of sentences.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torchmetrics
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 from torchmetrics.functional.text import word_error_rate
@@ -197,51 +195,3 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
         "chrf": CHRF(),
         "ter": TER(),
     }
-
-
-def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:
-    """All metrics of texts; without ROUGE where it has no unit."""
-    metrics: dict[str, CorpusMetric] = {}
-    for name, metric in sacrebleu_metrics(tokenize).items():
-        metrics[name] = SacrebleuMetric(metric)
-    if rouge is not None:
-        for key in ROUGE:
-            metrics[key] = Rouge(key, rouge)
-    metrics["token_error_rate"] = TokenErrorRate()
-    metrics["exact_match"] = Share("exact")
-    return metrics
-
-
-def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
-    """How each metric is computed: sacrebleu's signature, or a few words for the others."""
-    library = f"torchmetrics:{torchmetrics.__version__}"
-    found = {
-        "exact_match": "share of hypotheses equal to their reference to the character",
-        "token_error_rate": f"tok:whitespace|case:mixed|{library}",
-    }
-    if rouge is not None:
-        for key in ROUGE:
-            found[key] = f"F1|unit:{rouge}|case:lc|stemmer:no|{library}"
-    for name, metric in sacrebleu_metrics(tokenize).items():
-        # The signature contains the number of references, which sacrebleu knows after a score.
-        metric.corpus_score(["one"], [["one"]])
-        found[name] = metric.get_signature().format()
-    return found
-
-
-def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
-    """The metrics of an evaluation with these signatures.
-
-    BLEU's signature names the tokenisation, and ROUGE's the unit.
-    """
-    tokenize = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
-    unit = re.search(r"\|unit:(word|character)\|", signatures.get("rouge1", ""))
-    return text_metrics(
-        tokenize=tokenize[1] if tokenize else "13a",
-        rouge=unit[1] if unit else None,  # type: ignore[arg-type]
-    )
-
-
-def classification_metrics(labels: Sequence[str]) -> dict[str, CorpusMetric]:
-    """The metrics of `ClassMetrics` that follow from predictions alone."""
-    return {"accuracy": Share("correct"), "f1": MacroF1(labels)}

@@ -15,9 +15,9 @@ from pydantic import Field, PositiveFloat
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind_sections
+from attnlab.config.binding import TARGET, bind, bind_sections
 from attnlab.config.params import leaves
-from attnlab.config.paths import Paths
+from attnlab.config.paths import Paths, resolve_path
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.hydra_config import (
     choices_of,
@@ -30,13 +30,11 @@ from attnlab.project import CONF
 from attnlab.runs.mlflow_variables import with_environment
 from attnlab.runs.sweep_settings import Launcher, Sweep
 from attnlab.runs.tracking import Tracking
-from attnlab.tasks.classification.task import Classification
-from attnlab.tasks.task import Experiment, Task, resolve_path
-from attnlab.tasks.translation.task import Translation
+from attnlab.tasks.saved import SHIPPED, shipped_task_of_model
+from attnlab.tasks.task import Experiment, Task
 from attnlab.training.hardware import Hardware
 from attnlab.training.trainer_section import trainer_problems
 
-TASKS: dict[Any, Task] = {task.name: task for task in (Translation(), Classification())}
 _ENVIRONMENT = re.compile(r"(?<!\\)\$\{oc\.(env|decode)\b")
 
 
@@ -58,7 +56,7 @@ def check(config: DictConfig) -> Experiment:
             "config; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or "
             "MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
         )
-    task = task_named(values.get("task"))
+    task: Task = bind(values.get("task"), Task, "task")
     trainer = values.get("trainer")
     of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
     with_tracker = {**values, "tracking": with_environment(values.get("tracking"))}
@@ -98,9 +96,7 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(
             f"model is too large for this machine; make its sizes smaller ({reason})"
         ) from error
-    return Experiment(
-        **{**bound, "task": task}, config=written, values=values, choices=choices_of(config)
-    )
+    return Experiment(**bound, config=written, values=values, choices=choices_of(config))
 
 
 def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
@@ -125,32 +121,31 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
 
 
 def with_task_of_model(config: DictConfig) -> DictConfig:
-    """The config, with the sections of classification where `paths.model` is a classifier.
+    """The config, with the sections of the task of the model in `paths.model`.
 
-    Nothing changes where a task was chosen.
+    Nothing changes where another task than the default was chosen, or the model is of a task of the
+    user's own.
     """
-    folder, task = config.paths.model, Classification()
-    mark = task.shared_files[0]
-    is_classifier = isinstance(folder, str) and (resolve_path(folder) / mark).is_file()
-    if is_classifier and config.task == Translation.name:
-        # Of its corpus nothing is read: the prepared data are there.
-        other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")
-        OmegaConf.set_struct(config, False)
-        config.update({name: other[name] for name in ("task", *task.sections)})
+    folder = config.paths.model
+    if not isinstance(folder, str) or config.task != SHIPPED[0].node:
+        return config
+    path = resolve_path(folder)
+    if not (path / "model.json").is_file():
+        return config  # what evaluates it says so
+    task = shipped_task_of_model(path)
+    if task is None or task.node == config.task:
+        return config
+    # Of its corpus nothing is read: the prepared data are there.
+    other = compose_in_command([f"task={task.name}", *task.without_corpus], "config")
+    OmegaConf.set_struct(config, False)
+    config.update({name: other[name] for name in ("task", *task.sections)})
     return config
-
-
-def task_named(name: Any) -> Task:
-    """The task of a config; raises ExperimentError for an unknown one."""
-    if name not in TASKS:
-        raise ExperimentError(f"task must be one of {', '.join(TASKS)}; got {name!r}")
-    return TASKS[name]
 
 
 def sections_of(task: Task) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
     return {
-        "task": str,
+        "task": Task,
         **task.sections,
         "seed": Annotated[int, Field(ge=0, lt=2**32)],
         "padding": Padding,
@@ -183,7 +178,7 @@ def _nodes_by_name(kind: str) -> Any:
 def _with_task(problem: str, task: Task) -> str:
     """The problem, with a hint where a whole section may be of another task."""
     is_of_section = re.match(rf"({'|'.join(task.sections)})(\._target_)? must be", problem)
-    others = " or ".join(f"task={name}" for name in TASKS if name != task.name)
+    others = " or ".join(f"task={each.name}" for each in SHIPPED if each.name != task.name)
     return (
         f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
     )

@@ -17,9 +17,10 @@ from rich.table import Table
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
-from attnlab.config.paths import EVALUATION, check_replaceable
+from attnlab.config.paths import EVALUATION, check_replaceable, resolve_path
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import changed_values
+from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.run import (
     ExperimentRun,
     experiment_lock,
@@ -27,25 +28,24 @@ from attnlab.experiment.run import (
     record_of,
     run_state,
 )
-from attnlab.files import atomic_file, atomic_folder
+from attnlab.files import atomic_file, atomic_folder, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import (
     EVALUATE_SECTIONS,
+    TASK_FILE,
     TRAIN_SECTIONS,
     Experiment,
     Metrics,
-    output_folder,
-    resolve_path,
 )
 from attnlab.terminal import echo, log
 
 # What makes an evaluation: its identity, and DVC's, follows from this code.
 EVALUATE_SOURCES = (
     f"{__name__}:write_evaluation",
-    "task:evaluate,read_data",
+    "task:evaluate,read_data,prepared",
     "attnlab.runs.pictures",
 )
 LONGEST_ENSEMBLE = 200  # characters of the names of its models; MLflow takes 250 with the search
@@ -108,8 +108,9 @@ def write_evaluation(
     precision: Any = nullcontext()
     if hardware.precision == "bf16":
         precision = torch.autocast(hardware.device, torch.bfloat16)
-    with progress_bars() as progress, precision:
-        return experiment.task.evaluate(experiment, model_folder, data, into, progress)
+    with atomic_folder(into) as folder, progress_bars() as progress, precision:
+        write_json(folder / TASK_FILE, {"task": experiment.config["task"]})
+        return experiment.task.evaluate(experiment, model_folder, data, folder, progress)
 
 
 def cached_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:

@@ -29,11 +29,12 @@ from attnlab.experiment.hydra_config import (
     hydra_error_sentence,
     is_of_hydra,
 )
+from attnlab.experiment.hydra_job import overrides
 from attnlab.experiment.override_text import unreadable
 from attnlab.project import pipeline_command, with_pipeline_commands
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import exit_with, running, starting_process
-from attnlab.tasks.task import Experiment, overrides
+from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo, print_any_character, show_problems
 
 ENVIRONMENT = {

@@ -9,13 +9,11 @@ from typing import Any
 import pytorch_lightning as pl
 
 from attnlab.data.datamodule import SeqDataModule
-from attnlab.data.prepared import LabelledData
 from attnlab.experiment.composition import compose
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.training import make_batches, make_module
-from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.task import Experiment
-from attnlab.tasks.translation.translator import Translator
 
 
 class NotebookExperiment(Experiment):
@@ -43,15 +41,11 @@ class NotebookExperiment(Experiment):
         """The batches of training and validation."""
         return make_batches(self, data)
 
-    def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
+    def predictor(self, module: pl.LightningModule, data: Any) -> Predictor:
         """The module's model, as `attnlab.load` returns a saved one.
 
         This puts the model in evaluation mode.
         """
         model: Any = module.model
-        if isinstance(data, LabelledData):
-            return SentenceClassifier(model.eval(), data.tokenizer, data.labels, self.data.cleaning)
-        tokenizers = (data.source_tokenizer, data.target_tokenizer)
-        return Translator(
-            model.eval(), *tokenizers, self.values["search"], cleaning=self.data.cleaning
-        )
+        kind = self.task.predictor()
+        return kind.of_data(model.eval(), data, self.values["search"], self.data.cleaning)

@@ -8,17 +8,17 @@ from typing import Any
 
 from filelock import FileLock
 
-from attnlab.config.paths import PREPARED_DATA, check_replaceable
+from attnlab.config.paths import PREPARED_DATA, check_replaceable, resolve_path
 from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder
 from attnlab.progress import progress_bars
-from attnlab.tasks.task import PREPARE_SECTIONS, Experiment, resolve_path
+from attnlab.tasks.task import PREPARE_SECTIONS, Experiment
 
 # What makes the prepared data: their identity, and DVC's, follows from this code.
-PREPARE_SOURCES = (f"{__name__}:write_prepared",)
+PREPARE_SOURCES = (f"{__name__}:write_prepared", "task:rows")
 
 
 def prepare(experiment: Experiment) -> Any:
@@ -65,6 +65,6 @@ def write_prepared(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data to `folder`, whole or not at all, also where it has some already."""
     check_replaceable("paths.data", folder, PREPARED_DATA)
     with atomic_folder(folder) as temporary, progress_bars() as progress:
-        prepare_corpus(experiment.data, temporary, progress)
+        prepare_corpus(experiment.data, experiment.task.rows, temporary, progress)
     for sentence in remarks(experiment.task.open_data(folder).stats):
         print(sentence, file=sys.stderr)

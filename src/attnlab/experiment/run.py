@@ -21,8 +21,15 @@ from filelock import FileLock, Timeout
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
-from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
+from attnlab.config.paths import (
+    LEARNING_CURVES,
+    MODEL,
+    check_replaceable,
+    path_from,
+    resolve_path,
+)
 from attnlab.errors import ExperimentError
+from attnlab.experiment.hydra_job import command_line
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
@@ -34,19 +41,14 @@ from attnlab.runs.run_folder import (
     reset_without_checkpoint,
 )
 from attnlab.runs.sweep_job import current_job
-from attnlab.tasks.task import (
-    TRAIN_SECTIONS,
-    Experiment,
-    command_line,
-    resolve_path,
-)
+from attnlab.tasks.task import TRAIN_SECTIONS, Experiment
 from attnlab.terminal import echo, log
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 # What makes the weights: the identity of an experiment, and DVC's, follows from this code.
 TRAIN_SOURCES = (
     "attnlab.experiment.training:make_module,make_batches,make_trainer,keep_model",
-    "task:module,sizes,read_data",
+    "task:module,sizes,read_data,prepared",
 )
 
 
@@ -267,7 +269,9 @@ def record_of(
         data_digest=data.digest,
         data_source=path_from(experiment.paths.runs_folder, data.folder),
         data_facts=data.sizes,
-        data_columns=experiment.task.columns,
+        data_columns=experiment.task.rows.raw_columns,
+        served=experiment.task.predictor().served,
+        example=data.split("validation").source_text(0),
         tags=tags if job is None else {**tags, **job.tags},
         name=name if job is None else job.record.name,
         command=command_line(),

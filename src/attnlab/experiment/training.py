@@ -106,12 +106,14 @@ def keep_model(experiment: Experiment, data: Any, trainer: SupervisedTrainer, fo
             file=sys.stderr,
         )
     weights, step = averaged_weights(best)
-    facts = ModelFacts(identity=folder.name, step=step, **experiment.task.sizes(data))
-    sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
+    facts = ModelFacts(folder.name, step, experiment.task.sizes(data))
+    kept = ("task", "data", *TRAIN_SECTIONS, "search")
+    sections = {name: experiment.config[name] for name in kept}
     if sections["data"].get("cleaning") is None:
         # The corpus sets its cleaning in code, which nobody who loads the model has to run.
         sections["cleaning"] = cleaning_node(experiment.data.cleaning)
-    save_model(folder / "model", weights, sections, facts, data.folder)
+    files = experiment.task.shared_paths(data.folder)
+    save_model(folder / "model", weights, sections, facts, files)
     write_history(folder / SPOOL_NAME, folder / "training" / "history.csv")
     write_json(folder / DONE, {"step": facts.step, **outcome_of(trainer.best_checkpoints)})
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import re
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +29,18 @@ from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
 from attnlab.config.names import readable_name
-from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
-from attnlab.tasks.classification.classifier import SentenceClassifier
-from attnlab.tasks.cleaning import cleaned
-from attnlab.tasks.translation import analysis
-from attnlab.tasks.translation.beam_tree import beam
-from attnlab.tasks.translation.step_numbers import step_numbers
-from attnlab.tasks.translation.translator import Translator
+from attnlab.tasks.edited_source import first_known_text
+from attnlab.tasks.predictor import ExplorerPage, Predictor
 
 PAGE = Path(__file__).parent / "page"
-MAX_PAIRS = 200  # test pairs that the page offers
 HOSTS = ["127.0.0.1", "localhost"]
 
-# Checks the types of a request's arguments, and makes objects of them.
-validated = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
 
-# By the last part of their addresses, /api/translate and so on.
-ANALYSES: dict[str, Callable[..., Any]] = {
-    "translate": validated(analysis.translate),
-    "score": validated(analysis.score),
-    "classify": validated(analysis.classify),
-    "beam": validated(beam),
-    "step_numbers": validated(step_numbers),
-}
+@functools.cache
+def validated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The analysis with the types of its arguments checked, and made of a request's JSON."""
+    return validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))(function)
 
 
 def explore(
@@ -67,14 +56,8 @@ def explore(
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
-    if data is not None and (data / LabelledData.tokenizer_files[0]).is_file():
-        raise ExperimentError(
-            f"--data {data} holds labelled sentences, not sentence pairs; leave it out"
-        )
     torch.set_num_threads(1)  # one sentence is too little work for several
-    loaded = {name: load(name) for name in models}
-    corpus = None if data is None else PreparedData(data)
-    app = application(loaded, corpus)
+    app = application({name: load(name) for name in models}, data)
 
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -94,49 +77,55 @@ def explore(
             server.run(sockets=[listening])
 
 
-def application(
-    models: Mapping[str, Translator | SentenceClassifier], corpus: PreparedData | None = None
-) -> Starlette:
-    """The web application of models by their names, with the test pairs of a corpus."""
+def application(models: Mapping[str, Predictor], data: Path | None = None) -> Starlette:
+    """The web application of models by their names, with the test pairs of prepared data.
+
+    Raises ExperimentError for a model that has no page, and for data that none of them reads.
+    """
+    pages = {name: page_of(name, model) for name, model in models.items()}
+    pairs = pairs_of(pages, data)
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
 
-    def pairs(translator: Translator) -> list[dict[str, Any]]:
-        return [] if corpus is None else first_pairs(translator, corpus)
-
-    analyses = ANALYSES | {"pairs": validated(pairs)}
-
-    def answer(body: Any, function: Callable[..., Any]) -> Any:
-        name = body.get("model")
-        if name not in models:
-            raise ExperimentError(f"model must be one of {', '.join(models)}; got {name!r}")
+    def answer(name: str, body: Any) -> Any:
+        model = body.get("model")
+        if model not in models:
+            raise ExperimentError(f"model must be one of {', '.join(models)}; got {model!r}")
+        if name == "pairs":
+            return pairs[model]
+        function = pages[model].analyses.get(name)
+        if function is None:
+            raise ExperimentError("this analysis does not fit the kind of the model")
         arguments = {key: value for key, value in body.items() if key != "model"}
         with lock:
-            return function(models[name], **arguments)
+            return validated(function)(models[model], **arguments)
+
+    known = ["pairs"]
+    for page in pages.values():
+        known += [name for name in page.analyses if name not in known]
 
     async def analyse(request: Request) -> Response:
         name = request.path_params["name"]
-        function = analyses.get(name)
-        if function is None:
-            reason = f"there is no analysis {name!r}; there are {', '.join(analyses)}"
+        if name not in known:
+            reason = f"there is no analysis {name!r}; there are {', '.join(known)}"
             return error_response(reason, 404)
         # A page of another site can send a form without being asked, but no JSON.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return error_response("the request must have the content type application/json", 415)
         try:
             body = await request.json()
-            return JSONResponse(await run_in_threadpool(answer, body, function))
+            return JSONResponse(await run_in_threadpool(answer, name, body))
         except ValidationError as error:
             return error_response(describe_first(error), 400)
         except ExperimentError as error:
             return error_response(str(error), 400)
 
-    examples = first_test_source(corpus)
-
     async def list_models(_: Request) -> Response:
         rows = []
         for name, model in models.items():
-            facts = analysis.describe(model, examples)
+            # The first pair of the data, if the model knows its words
+            examples = [pair["source"] for pair in pairs[name][:1]]
+            facts = describe(model, pages[name], examples)
             rows.append({"name": name, "title": model_title(model), **facts})
         return JSONResponse(rows)
 
@@ -164,6 +153,38 @@ def application(
     )
 
 
+def page_of(name: str, model: Predictor) -> ExplorerPage:
+    page = model.page()
+    if page is None:
+        raise ExperimentError(
+            f"{name}: the explorer has no page for a {type(model).__name__}; leave it out"
+        )
+    return page
+
+
+def pairs_of(pages: Mapping[str, ExplorerPage], data: Path | None) -> dict[str, list[Any]]:
+    """For each model the test pairs that it is offered; none without data."""
+    pairs: dict[str, list[Any]] = {name: [] for name in pages}
+    if data is None:
+        return pairs
+    readers = {name: page.read_pairs for name, page in pages.items() if page.read_pairs is not None}
+    if not readers:
+        raise ExperimentError(f"--data {data}: none of these models reads pairs; leave it out")
+    for name, read_pairs in readers.items():
+        pairs[name] = read_pairs(data)
+    return pairs
+
+
+def describe(model: Predictor, page: ExplorerPage, examples: Sequence[str] = ()) -> dict[str, Any]:
+    """The kind of a model, the parts whose formulas the page shows, and an example to start with.
+
+    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the
+    model; "" for none.
+    """
+    example = first_known_text(model, [*examples, page.example])
+    return {"kind": page.kind, "example": example, **page.parts}
+
+
 def security_headers() -> dict[str, str]:
     """Headers that let the page ask this server alone, and run no scripts but its own."""
     page = (PAGE / "index.html").read_text("utf-8")
@@ -183,7 +204,7 @@ def security_headers() -> dict[str, str]:
     }
 
 
-def model_title(model: Translator | SentenceClassifier) -> str | None:
+def model_title(model: Predictor) -> str | None:
     """The name of the experiment that trained a model; None where its config is unknown."""
     return None if model.config is None else readable_name(model.config)
 
@@ -200,44 +221,3 @@ def describe_first(error: ValidationError) -> str:
     if place in ("", "0"):
         return "this analysis does not fit the kind of the model"
     return f"{place}: {first['msg']}"
-
-
-def first_test_source(corpus: PreparedData | None) -> list[str]:
-    """The first source of the test split, or none."""
-    if corpus is None:
-        return []
-    split = corpus.split("test")
-    return [split.source_text(0)] if len(split) else []
-
-
-def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:
-    """The first pairs of the test split.
-
-    Returns:
-        of each pair `source` and `target`, two texts, and `sure` and `possible`, lists of [target
-        position, source position]. The lists are empty where the corpus has no alignment, or the
-        model splits the texts into other tokens than those which the alignment links.
-    """
-    split = data.split("test")
-    rows = range(min(len(split), MAX_PAIRS))
-    sources = [split.source_text(row) for row in rows]
-    targets = [split.target_text(row) for row in rows]
-    # The model may clean and split its texts in another way than these data were.
-    source_ids = translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning))
-    target_ids = translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning))
-
-    pairs = []
-    for row in rows:
-        pair: dict[str, Any] = {
-            "source": sources[row],
-            "target": targets[row],
-            "sure": [],
-            "possible": [],
-        }
-        has_source_tokens = source_ids[row] == split.source[row].tolist()
-        has_target_tokens = target_ids[row] == split.target[row].tolist()
-        if has_source_tokens and has_target_tokens:
-            pair["sure"] = split.links("sure", row).tolist()
-            pair["possible"] = split.links("possible", row).tolist()
-        pairs.append(pair)
-    return pairs

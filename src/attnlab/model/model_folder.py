@@ -2,28 +2,28 @@
 training code.
 
 weights.safetensors   the parameters
-config.json the sections that the model is built from, and how its training data were cleaned
+config.json           the sections that the model is built from, and how its data were cleaned
 model.json            vocabulary sizes, the experiment's identity, the step of the weights
-source_tokenizer.json target_tokenizer.json, data.json as `prepare` wrote them; a classifier has one
-tokenizer.json
+and the files of the prepared data that the model was trained with, such as source_tokenizer.json
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import torch
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
+from attnlab.config.binding import TARGET, bind, class_named
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
@@ -31,40 +31,38 @@ from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
-FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
-FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
-
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 # It names a folder.
 Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
-M = TypeVar("M", Seq2Seq, Classifier)
+M = TypeVar("M", bound=torch.nn.Module)
 
 
 @dataclass(frozen=True)
 class ModelFacts:
     """What is known of a saved model beside its config.
 
-    target_vocabulary_size: None for a classifier.
-    num_classes: None for a model that translates.
+    identity: of the experiment that trained it.
+    step: of its weights.
+    sizes: those among the run-time arguments of its constructor, such as its vocabularies.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
-
-    source_vocabulary_size: Size
     identity: Identity
     step: Annotated[int, Field(ge=0)]
-    target_vocabulary_size: Size | None = None
-    num_classes: Size | None = None
+    sizes: dict[str, Size]
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes among the run-time arguments of the model's constructor."""
-        others = ("identity", "step")
-        return {
-            name: size
-            for name, size in asdict(self).items()
-            if name not in others and size is not None
-        }
+    def as_json(self) -> dict[str, Any]:
+        """The content of model.json: the sizes stand beside the other facts."""
+        return {"identity": self.identity, "step": self.step, **self.sizes}
+
+    @classmethod
+    def of_json(cls, content: Any) -> ModelFacts:
+        """The facts in a model.json; raises pydantic's ValidationError where it is invalid."""
+        if isinstance(content, dict):
+            # Older folders have null for the sizes of other models.
+            others = {name: size for name, size in content.items() if size is not None}
+            facts = {name: others.pop(name) for name in ("identity", "step") if name in others}
+            content = {**facts, "sizes": others}
+        return TypeAdapter(cls).validate_json(json.dumps(content), strict=True)
 
 
 def save_model(
@@ -72,14 +70,14 @@ def save_model(
     weights: Mapping[str, torch.Tensor],
     config: Mapping[str, Any],
     facts: ModelFacts,
-    prepared_data: Path,
+    files: Iterable[Path],
 ) -> None:
     """Write a model folder, whole or not at all.
 
     Args:
         weights: the model's state_dict.
         config: the resolved config, all of which is saved; loading needs `model` and `padding`.
-        prepared_data: the folder whose tokenizers the model was trained with.
+        files: of the prepared data, what the model needs of them, such as its tokenizers.
     """
     with atomic_folder(folder) as temporary:
         # A copy of each: safetensors refuses tied weights, which share their memory.
@@ -89,20 +87,21 @@ def save_model(
         save_file(tensors, temporary / "weights.safetensors")
         (temporary / "weights.safetensors").chmod(0o644)  # as readable as the others
         write_json(temporary / "config.json", config)
-        write_json(temporary / "model.json", asdict(facts))
-        for name in FROM_PREPARED_DATA if facts.num_classes is None else FROM_LABELLED_DATA:
-            shutil.copyfile(prepared_data / name, temporary / name)
+        write_json(temporary / "model.json", facts.as_json())
+        for file in files:
+            shutil.copyfile(file, temporary / file.name)
 
 
 def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; raises ExperimentError where it is invalid."""
     try:
-        return TypeAdapter(ModelFacts).validate_json(
-            (folder / "model.json").read_text(encoding="utf-8"), strict=True
-        )
+        content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        return ModelFacts.of_json(content)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+        # The sizes stand beside the other facts.
+        place = [str(name) for name in first["loc"] if name != "sizes"]
+        reason = f"{'.'.join(place) or 'it'}: {first['msg']}"
     except (OSError, ValueError) as error:
         reason = str(error.strerror if isinstance(error, OSError) else error)
     inside = (
@@ -159,16 +158,11 @@ def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
 
 
-def bind_section(
-    config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()
-) -> Any:
-    """Bind a section of a model folder's config; raises ExperimentError where it names a class that
-    is not allowed.
-    """
-    node = config.get(section)
+def refuse_foreign(config: Mapping[str, Any], section: str, allow: Collection[str]) -> None:
+    """Raise ExperimentError where a section names classes of modules that are not allowed."""
     foreign = sorted(
         module
-        for module in set(target_modules(node))
+        for module in set(target_modules(config.get(section)))
         if not any(f"{module}.".startswith(f"{each}.") for each in ("attnlab", *allow))
     )
     if foreign:
@@ -177,8 +171,17 @@ def bind_section(
             f"would run that code. Where you trust it, allow it: allow={tuple(foreign)!r} in "
             f"Python, {' '.join(f'--allow {module}' for module in foreign)} at the shell"
         )
+
+
+def bind_section(
+    config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()
+) -> Any:
+    """Bind a section of a model folder's config; raises ExperimentError where it names a class that
+    is not allowed.
+    """
+    refuse_foreign(config, section, allow)
     try:
-        return bind(node, kind, section)
+        return bind(config.get(section), kind, section)
     except ExperimentError as error:
         if section == "search":  # which a caller may change
             raise
@@ -191,12 +194,8 @@ def bind_section(
 
 def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M:
     facts, config, weights = read_facts(folder), read_config(folder), _weights(folder, device)
-    if (facts.num_classes is None) != (kind is Seq2Seq):
-        task = "translation" if facts.num_classes is None else "classification"
-        raise ExperimentError(
-            f"the model in {folder} goes with task={task}; choose that task, or another model "
-            "folder"
-        )
+    refuse_foreign(config, "model", allow)
+    _check_kind(folder, config.get("model"), kind)
     part: Part[M] = bind_section(config, "model", kind, allow)
     runtime = {**facts.sizes, "padding": bind_section(config, "padding", Padding, allow)}
     try:
@@ -210,6 +209,20 @@ def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M
     model = part(**runtime)
     model.load_state_dict(weights)
     return model.to(device).eval()
+
+
+def _check_kind(folder: Path, node: Any, kind: type) -> None:
+    """Raise ExperimentError where a folder's model is of another kind, that of another task."""
+    target = node.get(TARGET) if isinstance(node, Mapping) else None
+    try:
+        found = class_named(target, torch.nn.Module)
+    except ValueError:
+        return  # binding it says what is wrong
+    if not issubclass(found, kind):
+        raise ExperimentError(
+            f"the model in {folder} is a {found.__name__}, but a {kind.__name__} is needed here; "
+            "choose the task that it goes with, or another model folder"
+        )
 
 
 class ShapesAlone(TorchFunctionMode):

@@ -33,12 +33,13 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)
 _NOT_FOR_HTML = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def render(template: str, content: Mapping[str, Any], package: str = "attnlab.plots") -> str:
+def render(template: str, content: Mapping[str, Any], *packages: str) -> str:
     """A complete page with the glyphs it needs. It declares UTF-8.
 
-    template: in the folder of `package`; it may extend and import those of `attnlab.plots`.
+    template: in the folder of the first of `packages` that has it; it may extend and import those
+        of the others and of `attnlab.plots`.
     """
-    page = _environment(package, "attnlab.plots").get_template(template)
+    page = _environment(*packages, "attnlab.plots").get_template(template)
     # The fonts depend on all characters of the page, so it is rendered once without them.
     without_fonts = page.render(**content, font_faces="")
     return page.render(**content, font_faces=font_face_rules(without_fonts))

@@ -24,7 +24,6 @@ from attnlab.report.comparison import (
     write_comparison,
 )
 from attnlab.report.findings import Findings, Wanted, findings_of
-from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
 from attnlab.runs.stored_runs import StoredRuns
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
@@ -37,7 +36,8 @@ def compare(
     """Write the comparison to a folder, whole or not at all; returns it, and what was found."""
     into = _folder_of(compared, settings, sweep)
     check_replaceable("into", into, COMPARISON)  # before anything is measured
-    measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
+    of_runs = [(run.name, run.measured) for run in compared.runs]
+    measure = compared.measures.chosen(settings.metric, of_runs)
     wanted = Wanted(
         measure, settings.baseline, settings.samples, settings.confidence, settings.seed
     )
@@ -115,7 +115,9 @@ def log_comparison(
 def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
     """Print the ranking, what was left out, and where the page is."""
     level = percent(findings.wanted.confidence)
-    table = Table("system", measure_named(findings.wanted.measure).heading, level, "group", "seeds")
+    table = Table(
+        "system", findings.measures.named(findings.wanted.measure).heading, level, "group", "seeds"
+    )
     for row in ranking(findings):
         table.add_row(
             row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"])

@@ -2,70 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
-from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.files import read_own_record
-from attnlab.report.measures import Measure
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationFiles:
-    """An evaluation folder.
-
-    metrics: of the test split, without null values.
-    sentences: rows of hypotheses.jsonl or of predictions.jsonl.
-    by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty for a
-        classifier.
-    maps: attention maps; empty without attention.
-    translates: true for a translation, false for a classification.
-    """
-
-    metrics: dict[str, float]
-    signatures: dict[str, str]
-    sentences: list[dict[str, Any]]
-    by_length: list[dict[str, Any]]
-    maps: list[AttentionMap]
-    translates: bool
-
-    @property
-    def source_key(self) -> str:
-        """The key of the input in `sentences`."""
-        return "source" if self.translates else "text"
-
-    @cached_property
-    def test_set(self) -> str:
-        """A digest of inputs and expected outputs; runs that share it used the same sentences."""
-        target = "reference" if self.translates else "label"
-        texts = json.dumps([[row[self.source_key], row[target]] for row in self.sentences])
-        return hashlib.sha256(texts.encode()).hexdigest()
-
-
-def has_evaluation(folder: Path) -> bool:
-    return (folder / "metrics.json").is_file()
-
-
-def read_evaluation(folder: Path) -> EvaluationFiles:
-    """Read an evaluation folder; raises ExperimentError where a file is missing or no JSON."""
-    metrics = read_json(folder / "metrics.json", "evaluate")
-    translates = (folder / "hypotheses.jsonl").is_file()
-    sentences = read_lines(folder / ("hypotheses.jsonl" if translates else "predictions.jsonl"))
-    return EvaluationFiles(
-        metrics={name: float(value) for name, value in metrics.items() if value is not None},
-        signatures=read_json(folder / "signatures.json", "evaluate"),
-        sentences=sentences,
-        by_length=read_json(folder / "by_length.json", "evaluate") if translates else [],
-        maps=load_maps(folder / "attention.npz"),
-        translates=translates,
-    )
+from attnlab.evaluation.evaluation_files import EvaluationFiles
+from attnlab.evaluation.measures import Measure, Measures
+from attnlab.tasks.report_section import ReportSection
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +16,8 @@ class ComparedRun:
     """A trained model and its evaluation.
 
     system: the name of its system.
+    task: its name.
+    section: what the pages show of its task.
     choices: {name: text} of what varies between systems, without the seed.
     seed: as text; empty where unknown.
     history: {name: [(step, value), ...]} of training and validation.
@@ -83,6 +28,8 @@ class ComparedRun:
     name: str
     choices: Mapping[str, str]
     seed: str
+    task: str
+    section: ReportSection = field(repr=False)
     evaluation: EvaluationFiles = field(repr=False)
     history: Mapping[str, Sequence[tuple[int, float]]] = field(repr=False)
     costs: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +41,11 @@ class ComparedRun:
     def measured(self) -> dict[str, float]:
         """Test metrics and costs, by name."""
         return {**self.evaluation.metrics, **self.costs}
+
+    @cached_property
+    def test_set(self) -> str:
+        """A digest of the sentences that it was tested on."""
+        return self.section.test_set(self.evaluation)
 
 
 @dataclass(frozen=True)
@@ -118,6 +70,11 @@ class ComparedRuns:
     runs: list[ComparedRun]
     left_out: list[LeftOut]
     parent: str | None = None
+
+    @property
+    def measures(self) -> Measures:
+        """What the pages know of the metrics; runs of different tasks are refused."""
+        return self.runs[0].section.known
 
     @property
     def choices(self) -> list[str]:
@@ -176,30 +133,3 @@ def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
         (each for each in systems if each.name in means),
         key=lambda each: -measure.sign * means[each.name],
     )
-
-
-def read_json(path: Path, stage: str) -> Any:
-    """The content of a JSON file that `stage` writes.
-
-    Raises ExperimentError where it is missing or damaged.
-    """
-    return read_own_record(path, object, f"run the {stage} stage again")
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a JSONL file that the evaluation writes."""
-    # Not splitlines(): a sentence may contain U+2028.
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-
-
-def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value).
-
-    Only finite values.
-    """
-    history: dict[str, list[tuple[int, float]]] = {}
-    for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):
-        value = float(row["value"] or "nan")
-        if math.isfinite(value):
-            history.setdefault(row["name"], []).append((int(row["step"]), value))
-    return {name: sorted(points, key=lambda point: point[0]) for name, points in history.items()}

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnlab.evaluation.measures import COSTS, Measure
 from attnlab.files import atomic_folder
 from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison_figures import attention_side_by_side, figures_of
 from attnlab.report.findings import Findings
-from attnlab.report.measures import COSTS, Measure, in_order, measure_named
 
 PAGE = "index.html"
 
@@ -45,8 +45,8 @@ def write_comparison(
 def _content(
     compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
 ) -> dict[str, Any]:
-    wanted = measure_named(findings.wanted.measure)
-    measured = in_order({name for run in compared.runs for name in run.measured})
+    wanted = findings.measures.named(findings.wanted.measure)
+    measured = compared.measures.in_order({name for run in compared.runs for name in run.measured})
     return {
         "title": compared.title,
         "compared": compared,
@@ -61,19 +61,21 @@ def _content(
         "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
         "p_shown": p_shown,
         "attention": attention_side_by_side(findings.systems, wanted.name, sentences),
-        "measured": [measure_named(name) for name in measured],
+        "measured": [compared.measures.named(name) for name in measured],
     }
 
 
 def _other_measures(findings: Findings) -> list[Measure]:
     """Measures in the columns after the wanted one: costs, then other metrics."""
     others = [name for name in findings.estimates if name != findings.wanted.measure]
-    return [measure_named(name) for name in sorted(others, key=lambda name: name not in COSTS)]
+    return [
+        findings.measures.named(name) for name in sorted(others, key=lambda name: name not in COSTS)
+    ]
 
 
 def ranking(findings: Findings) -> list[dict[str, Any]]:
     """A row of texts for each system, the best first."""
-    wanted = measure_named(findings.wanted.measure)
+    wanted = findings.measures.named(findings.wanted.measure)
     others = _other_measures(findings)
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
@@ -159,7 +161,7 @@ def notes(findings: Findings) -> list[str]:
         said.append(
             "Two seeds say little of how far seeds scatter, so an interval over two is wide."
         )
-    test_sets = len({run.evaluation.test_set for system in findings.systems for run in system.runs})
+    test_sets = len({run.test_set for system in findings.systems for run in system.runs})
     if test_sets > 1:
         said.append(
             f"There are {test_sets} test sets: between systems that were tested on different ones, "
@@ -170,7 +172,7 @@ def notes(findings: Findings) -> list[str]:
 
 def _write_runs(compared: ComparedRuns, path: Path) -> None:
     """A row for each run: choices, seed, measures."""
-    measured = in_order({name for run in compared.runs for name in run.measured})
+    measured = compared.measures.in_order({name for run in compared.runs for name in run.measured})
     rows = []
     for run in compared.runs:
         names = {"run": run.name, "system": run.system, "run_id": run.run_id}

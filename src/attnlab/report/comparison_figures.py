@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.attention import coloured_row, heat_map_table
+from attnlab.evaluation.measures import Measure, Measures
 from attnlab.plots.curves import range_text
 from attnlab.plots.figure import COLOURS
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
-from attnlab.report.compared_runs import EvaluationFiles, System
+from attnlab.report.compared_runs import ComparedRun, System
 from attnlab.report.findings import Findings
-from attnlab.report.measures import Measure, measure_named
 
 _VALIDATION = ("validation/free_running/{}", "validation/{}", "validation/teacher_forced/{}")
 _BY_LENGTH = ("bleu", "exact_match", "accuracy")
@@ -25,11 +23,11 @@ _LENGTH_AXIS = "source tokens, <eos> not counted; below, how many sentences"
 
 def figures_of(findings: Findings) -> dict[str, Figure]:
     """{file name without suffix: figure}, without empty figures."""
-    measure = measure_named(findings.wanted.measure)
+    measure = findings.measures.named(findings.wanted.measure)
     drawn = {
         "systems": _intervals(findings, measure),
-        "learning": _learning(findings.systems, measure),
-        "length": _by_length(findings.systems),
+        "learning": _learning(findings, measure),
+        "length": _by_length(findings.systems, findings.measures),
     }
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
@@ -52,7 +50,8 @@ def _intervals(findings: Findings, measure: Measure) -> Figure:
     return interval_panels({f"{measure.heading}, test": rows})
 
 
-def _learning(systems: Sequence[System], measure: Measure) -> Figure | None:
+def _learning(findings: Findings, measure: Measure) -> Figure | None:
+    systems = findings.systems
     there = {
         name
         for system in systems
@@ -74,14 +73,14 @@ def _learning(systems: Sequence[System], measure: Measure) -> Figure | None:
         [*validated(measure.name, *_BY_LENGTH), *validated("token_nll", "nll")]
     ):
         fed = ", reference fed" if "teacher_forced" in name else ""
-        title = f"{measure_named(name.rpartition('/')[2]).heading} (validation{fed})"
+        title = f"{findings.measures.named(name.rpartition('/')[2]).heading} (validation{fed})"
         panels[title] = _curves(
             {each: [dict(run.history.get(name, ())) for run in each.runs] for each in systems}
         )
     return seeded_panels(panels, "step") if panels else None
 
 
-def _by_length(systems: Sequence[System]) -> Figure | None:
+def _by_length(systems: Sequence[System], measures: Measures) -> Figure | None:
     rows = [row for system in systems for run in system.runs for row in run.evaluation.by_length]
     sentences = {(row["from"], row["to"]): row["sentences"] for row in reversed(rows)}
     places = {ends: place for place, ends in enumerate(sorted(sentences))}
@@ -99,7 +98,7 @@ def _by_length(systems: Sequence[System]) -> Figure | None:
             for system in systems
         }
         if curves := _curves(of_systems):
-            panels[measure_named(name).heading] = curves
+            panels[measures.named(name).heading] = curves
     ticks = [f"{range_text(*ends)}\n{sentences[ends]:,}" for ends in places]
     return seeded_panels(panels, _LENGTH_AXIS, ticks) if panels else None
 
@@ -129,18 +128,16 @@ def attention_side_by_side(
     "row": a coloured sentence, "why": the reason where there is neither}.
     """
     medians = {system.name: system.median_run(measure) for system in systems}
-    maps = {name: _by_source(run.evaluation) for name, run in medians.items()}
-    sources = list(dict.fromkeys(source for of_system in maps.values() for source in of_system))[
-        :count
-    ]
+    maps = {name: run.section.maps_by_source(run.evaluation) for name, run in medians.items()}
+    sources = list(dict.fromkeys(source for of_system in maps.values() for source in of_system))
     shown = []
-    for source in sources:
-        of_systems, reference = [], None
+    for source in sources[:count]:
+        of_systems = []
+        reference = None
         for name, run in medians.items():
-            rows = run.evaluation.sentences
-            row = next((each for each in rows if each[run.evaluation.source_key] == source), {})
+            row = _row_of(run, source)
             reference = reference or row.get("reference")
-            drawn = _drawn(maps[name].get(source), run.evaluation, row)
+            drawn = _drawn(run, maps[name].get(source), row)
             of_systems.append(
                 {"name": name, "seed": run.seed, "text": None, "table": None, "row": None, **drawn}
             )
@@ -148,30 +145,19 @@ def attention_side_by_side(
     return shown
 
 
-def _by_source(evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
-    """{the source's text: its map}; not its tokens, because systems may tokenise differently."""
-    if not evaluation.translates:
-        return {
-            " ".join(token for token in each.source_tokens if token != "<eos>"): each
-            for each in evaluation.maps
-        }
-    # The title of a translation's map is `source → hypothesis`; a source may contain an arrow.
-    sources = sorted({row["source"] for row in evaluation.sentences}, key=len, reverse=True)
-    return {
-        next((text for text in sources if each.title.startswith(f"{text} → ")), each.title): each
-        for each in evaluation.maps
-    }
+def _row_of(run: ComparedRun, source: str) -> Mapping[str, Any]:
+    """What a run made of a source; {} where it was not tested on it."""
+    for row in run.evaluation.sentences:
+        if row[run.section.source_key] == source:
+            return row
+    return {}
 
 
 def _drawn(
-    attention: AttentionMap | None, evaluation: EvaluationFiles, row: Mapping[str, Any]
+    run: ComparedRun, attention: AttentionMap | None, row: Mapping[str, Any]
 ) -> dict[str, Any]:
-    text = row.get("hypothesis", row.get("prediction"))
-    if attention is None:
-        return {
-            "text": text,
-            "why": "It has no map of this sentence." if evaluation.maps else "It has no attention.",
-        }
-    if evaluation.translates:
-        return {"text": text, "table": heat_map_table(replace(attention, title=""))}
-    return {"row": coloured_row(attention)}
+    if attention is not None:
+        return run.section.drawn(attention, row)
+    has_maps = bool(run.evaluation.maps)
+    why = "It has no map of this sentence." if has_maps else "It has no attention."
+    return {"text": row.get(run.section.answer_key), "why": why}

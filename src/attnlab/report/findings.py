@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.sentence_statistics import (
-    CorpusMetric,
-    classification_metrics,
-    translation_metrics,
-)
+from attnlab.evaluation.measures import Measures
+from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.evaluation.significance import (
     Estimate,
     SystemSample,
@@ -30,7 +27,6 @@ from attnlab.evaluation.significance import (
 )
 from attnlab.progress import Progress
 from attnlab.report.compared_runs import ComparedRun, System, ranked, systems_of
-from attnlab.report.measures import in_order, measure_named
 
 
 @dataclass(frozen=True)
@@ -66,13 +62,15 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """systems: the best one first.
+    """measures: what the pages know of them.
+    systems: the best one first.
     estimates: {measure: {system: ...}}.
     letters: {measure: {system: letters}}; empty where no pair can be tested.
     pairs: tested by the wanted measure; all pairs, or those with the baseline.
     """
 
     wanted: Wanted
+    measures: Measures
     systems: list[System]
     estimates: Mapping[str, Mapping[str, Estimate]]
     letters: Mapping[str, Mapping[str, str]]
@@ -81,10 +79,12 @@ class Findings:
 
 def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
     """Compare runs; raises ExperimentError for an unknown baseline, or runs of two tasks."""
-    if len({run.evaluation.translates for run in runs}) > 1:
+    tasks = sorted({run.task for run in runs})
+    if len(tasks) > 1:
         raise ExperimentError(
-            "translations and classifications cannot be compared; name runs of one task"
+            f"runs of {' and '.join(tasks)} cannot be compared; name runs of one task"
         )
+    measures = runs[0].section.known
     systems = systems_of(runs)
     names = [system.name for system in systems]
     if wanted.baseline is not None and wanted.baseline not in names:
@@ -95,8 +95,8 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
     estimates: dict[str, dict[str, Estimate]] = {}
     letters: dict[str, dict[str, str]] = {}
     pairs: list[Pair] = []
-    for name in in_order({name for run in runs for name in run.measured}):
-        measure = measure_named(name)
+    for name in measures.in_order({name for run in runs for name in run.measured}):
+        measure = measures.named(name)
         best_first = ranked(systems, measure)
         samples = {each.name: _sample(each, name, scores, wanted) for each in best_first}
         estimates[name] = {
@@ -107,9 +107,8 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
         if name == wanted.measure:
             pairs = _pairs(samples, tested, wanted.baseline)
-    return Findings(
-        wanted, ranked(systems, measure_named(wanted.measure)), estimates, letters, pairs
-    )
+    best_first = ranked(systems, measures.named(wanted.measure))
+    return Findings(wanted, measures, best_first, estimates, letters, pairs)
 
 
 def _sample(
@@ -186,13 +185,14 @@ def resampled_scores(
     found: dict[tuple[str, str, str], NDArray[np.float64]] = {}
     of_test_sets: dict[str, list[ComparedRun]] = {}
     for run in runs:
-        of_test_sets.setdefault(run.evaluation.test_set, []).append(run)
-    metrics = _metrics(runs)
+        of_test_sets.setdefault(run.test_set, []).append(run)
+    of_runs = runs[0].section.metrics_of([run.evaluation for run in runs])
+    metrics = {id(run): of_run for run, of_run in zip(runs, of_runs, strict=True)}
     done = 0
     for number, members in enumerate(of_test_sets.values()):
         counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []
         for run in members:
-            for name, metric in metrics[_key(run)].items():
+            for name, metric in metrics[id(run)].items():
                 if name in run.measured:
                     statistics = metric.statistics(run.evaluation.sentences)
                     _check(run, name, metric, statistics)
@@ -205,23 +205,6 @@ def resampled_scores(
             found[key] = metric.scores(of_samples)
         progress("resample", number + 1, len(of_test_sets))
     return found
-
-
-def _metrics(runs: Sequence[ComparedRun]) -> dict[tuple[str, ...], dict[str, CorpusMetric]]:
-    """The metrics of each `_key`. They are shared because they cache words."""
-    if runs[0].evaluation.translates:
-        of_keys = {_key(run): run.evaluation.signatures for run in runs}
-        return {key: translation_metrics(signatures) for key, signatures in of_keys.items()}
-    labels = set()
-    for run in runs:
-        for row in run.evaluation.sentences:
-            labels |= {row["label"], row["prediction"]}
-    return {_key(runs[0]): classification_metrics(sorted(labels))}
-
-
-def _key(run: ComparedRun) -> tuple[str, ...]:
-    """The signatures that say how texts are split; empty ones for a classification."""
-    return tuple(run.evaluation.signatures.get(name, "") for name in ("bleu", "rouge1"))
 
 
 def _check(

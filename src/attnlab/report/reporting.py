@@ -7,20 +7,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.paths import REPORT, check_replaceable
+from attnlab.config.paths import REPORT, check_replaceable, resolve_path
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
 from attnlab.experiment.hydra_config import shown_choices
+from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import ExperimentRun
 from attnlab.files import atomic_folder
 from attnlab.report.page import write_report
-from attnlab.tasks.task import Experiment, output_folder, resolve_path
+from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo
 
 # What makes the page: its identity, and DVC's, follows from this code.
-REPORT_SOURCES = (f"{__name__}:write_page",)
+REPORT_SOURCES = (f"{__name__}:write_page", "task:report_section")
 
 
 def report(experiment: Experiment, data: Any, run: ExperimentRun, evaluation: Path) -> Path:
@@ -66,7 +67,8 @@ def write_page(
     """Write the page into a folder, whole or not at all."""
     check_replaceable("paths.report", into, REPORT)
     choices = shown_choices(experiment.choices, experiment.config)
-    write_report(experiment.config, choices, data, training, evaluation, into)
+    section = experiment.task.report_section()
+    write_report(experiment.config, choices, section, data, training, evaluation, into)
 
 
 def show_outputs(experiment: Experiment, run: ExperimentRun, page: Path) -> None:

@@ -13,18 +13,21 @@ import yaml  # type: ignore[import-untyped]
 
 from attnlab.config.params import dotted_params, short_params
 from attnlab.errors import ExperimentError
-from attnlab.project import pipeline_command
-from attnlab.report.compared_runs import (
-    ComparedRun,
-    ComparedRuns,
-    LeftOut,
+from attnlab.evaluation.evaluation_files import (
     has_evaluation,
     read_evaluation,
     read_history,
     read_json,
 )
-from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
+from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
+from attnlab.project import pipeline_command
+from attnlab.report.compared_runs import (
+    ComparedRun,
+    ComparedRuns,
+    LeftOut,
+)
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
+from attnlab.tasks.saved import task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
@@ -92,12 +95,20 @@ def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> Compa
         name=job.name,
         choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(config["seed"]),
-        evaluation=read_evaluation(Path(job.output) / "evaluation"),
+        **_evaluated(Path(job.output) / "evaluation"),
         history=read_history(point / "training" / "history.csv"),
         costs=_costs(cpu, peak),
         parameters=_params(config),
         run_id=job.run_id,
     )
+
+
+def _evaluated(folder: Path) -> dict[str, Any]:
+    """What a run has from its evaluation folder."""
+    task = task_of_evaluation(folder)
+    section = task.report_section()
+    evaluation = read_evaluation(folder, section.sentences_file)
+    return {"task": task.name, "section": section, "evaluation": evaluation}
 
 
 def _params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -131,7 +142,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
             name=folder.name,
             choices={key: each.get(key, "null") for key in keys},
             seed=each.get(SEED, ""),
-            evaluation=read_evaluation(folder / "evaluation"),
+            **_evaluated(folder / "evaluation"),
             history=read_history(folder / "training" / "history.csv"),
             parameters=each,
         )
@@ -170,7 +181,7 @@ def runs_of_tracker(
             name=run.name,
             choices={key: run.params.get(key, "null") for key in keys},
             seed=run.params.get(SEED, ""),
-            evaluation=read_evaluation(run.evaluation),
+            **_evaluated(run.evaluation),
             history=run.history,
             costs=_costs(run.metrics.get("time/training_cpu_seconds"), run.metrics.get(_PEAK)),
             parameters=run.params,

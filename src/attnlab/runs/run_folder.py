@@ -31,6 +31,23 @@ HEAT_MAPS = "attention"
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """What MLflow says of a trained model's answers, in its own names of types.
+
+    A list of one type stands for lists of it, a mapping with the key `*` for mappings of any keys,
+    another mapping for an object with these properties. A name that ends with `?` may be missing.
+
+    kind: of the model, `translator`.
+    answer: the columns of an answer.
+    settings: of a request, beside `attention`; each may be left out.
+    """
+
+    kind: str
+    answer: Mapping[str, Any]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """What there is to know of a run when it starts.
 
@@ -41,6 +58,8 @@ class RunRecord:
     data_source: where the prepared data lie, from the runs folder on where they are in it.
     data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
     data_columns: what a row of them holds.
+    served: what the trained model answers; None for a run without a model.
+    example: an input text.
     tags: more tags, which show the latest start; a sweep puts `mlflow.parentRunId` here.
     name: of the run; None makes one of the choices.
     command: the words that repeat it in a shell; a run that starts again keeps those that it
@@ -54,6 +73,8 @@ class RunRecord:
     data_source: str = ""
     data_facts: Mapping[str, Any] = field(default_factory=dict)
     data_columns: tuple[str, ...] = ("source", "target")
+    served: ServedModel | None = None
+    example: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     command: tuple[str, ...] = ()

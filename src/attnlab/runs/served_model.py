@@ -14,7 +14,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from attnlab.errors import ExperimentError
-from attnlab.tasks.answers import load_folder, plain_answers
+from attnlab.tasks.saved import load_predictor
 
 COLUMN = "text"
 
@@ -26,7 +26,7 @@ class ServedModel(PythonModel):
     """
 
     def load_context(self, context: PythonModelContext) -> None:
-        self.model = load_folder(Path(context.artifacts["model"]))
+        self.model = load_predictor(Path(context.artifacts["model"]))
 
     # The signature makes a table of every input; with the type hint list[str], MLflow ignores it.
     def predict(
@@ -44,7 +44,7 @@ class ServedModel(PythonModel):
         """
         given = {name: value for name, value in (params or {}).items() if value is not None}
         try:
-            return plain_answers(self.model, texts_of(model_input), **given)
+            return self.model.plain_answers(texts_of(model_input), **given)
         except ExperimentError as error:
             raise MlflowException.invalid_parameter_value("; ".join(error.problems)) from None
 

@@ -35,13 +35,14 @@ from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
 from attnlab.runs.connection import LOST, Connection, newest_model, reason_of
 from attnlab.runs.description import description
-from attnlab.runs.logged_model import example_text, save_logged_model
+from attnlab.runs.logged_model import save_logged_model
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import (
     CONFIG_FILE,
     OUTBOX,
     RunRecord,
     RunState,
+    ServedModel,
     Uploaded,
     UploadedSpool,
 )
@@ -221,19 +222,19 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
     folder, run_id = run.model, known.info.run_id
     if folder is None or known.data.tags.get(MODEL_TAG) == (digest := _folder_digest(folder)):
         return
-    kind = "translator" if read_facts(folder).num_classes is None else "classifier"
+    record = run.state.record
+    served = record.served or ServedModel("model", answer={})
     params = client.get_run(run_id).data.params
     # The characters that MLflow refuses
-    name = re.sub("[/:.%\"']", "_", readable_name(run.state.record.config))
+    name = re.sub("[/:.%\"']", "_", readable_name(record.config))
     model = client.create_logged_model(
-        known.info.experiment_id, name, run_id, params=params, model_type=kind
+        known.info.experiment_id, name, run_id, params=params, model_type=served.kind
     )
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
-            example = example_text(_data_folder(run.state.record, connection), kind)
             about = Model(model.artifact_location, run_id, model_id=model.model_id)
-            save_logged_model(place, folder, kind, example, about)
+            save_logged_model(place, folder, served, record.example, about)
             client.log_model_artifacts(model.model_id, str(place))
         client.log_outputs(run_id, [LoggedModelOutput(model.model_id, step=0)])
     except BaseException:

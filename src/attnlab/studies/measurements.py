@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
+from attnlab.evaluation.evaluation_files import read_history
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, point_of, set_up
-from attnlab.report.compared_runs import read_history
 from attnlab.tasks.task import Experiment
 
 Row = dict[str, Any]

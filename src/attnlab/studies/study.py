@@ -26,7 +26,6 @@ from attnlab.files import atomic_file, write_json
 from attnlab.plots.figure import save_png
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.project import STUDIES
-from attnlab.report.measures import measure_named
 from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
 from attnlab.studies.study_page import study_page
 from attnlab.studies.verdicts import (
@@ -39,6 +38,7 @@ from attnlab.studies.verdicts import (
     verdict_on_claim,
     verdict_on_replication,
 )
+from attnlab.tasks.saved import measure_named
 
 LEAST_SEEDS = 3  # for a verdict
 

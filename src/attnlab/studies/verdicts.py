@@ -16,7 +16,8 @@ import numpy as np
 from scipy import stats  # type: ignore[import-untyped]
 
 from attnlab.errors import ExperimentError
-from attnlab.report.measures import Measure, measure_named
+from attnlab.evaluation.measures import Measure
+from attnlab.tasks.saved import measure_named
 
 Rows = Sequence[Mapping[str, Any]]
 Outcome = Literal["holds", "does not hold", "undecided"]

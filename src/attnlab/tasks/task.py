@@ -1,25 +1,22 @@
-"""An experiment: the sections of the config and their types.
-
-It also tells which sections each stage depends on.
-"""
+"""What differs between the kinds of experiments, and a checked config of any of them."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import OmegaConf
-
+from attnlab.config.binding import TARGET
 from attnlab.config.identity import experiment_identity
+from attnlab.config.paths import resolve_path
+from attnlab.data.prepared import PreparedFolder
+from attnlab.data.row_kinds import RowKind
 from attnlab.errors import ExperimentError
 from attnlab.progress import Progress
-from attnlab.project import PIPELINES, pipeline_command
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.report_section import ReportSection
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -40,39 +37,87 @@ EVALUATE_SECTIONS = ("search", "hardware")
 # How jobs are chosen and spread. This changes neither the results of a job nor what it logs.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
+TASK_FILE = "task.json"
+"""In an evaluation folder: the node of the task that wrote it."""
 
 Metrics = dict[str, float | int | None]
+Pictured = Callable[[Any], "Pictures | None"]
+"""Given a module, what a validation draws of the same few sentences each time."""
 
 
-class Task(Protocol):
-    """What differs between the kinds of experiment.
+class Task(ABC):
+    """What differs between the kinds of experiments; a choice of conf/task by its `_target_`.
 
-    The stages ask their task, and never which one it is.
+    Everything else asks its task, and never which one it is.
 
     name: its choice in conf/task.
-    columns: what a row of its raw data holds.
-    shared_files: of its prepared data, what a model was trained with and keeps a copy of.
-    source_side: of the statistics of its prepared data, what the encoder reads.
-    trial_sizes: run-time sizes to try a model with before anything is prepared.
     sections: what `data`, `model`, `search` and `training` of the config must be, as annotations.
+    rows: what becomes of a raw row when data are prepared.
+    prepared: the prepared data, opened.
+    trial_sizes: run-time sizes to try a model with before anything is prepared.
+    without_corpus: overrides that compose its config where no corpus is read, since the data are
+        prepared.
     """
 
-    name: str
-    columns: tuple[str, ...]
-    shared_files: tuple[str, ...]
-    source_side: str
-    trial_sizes: Mapping[str, int]
-    sections: Mapping[str, Any]
+    name: ClassVar[str]
+    sections: ClassVar[Mapping[str, Any]]
+    rows: ClassVar[type[RowKind]]
+    prepared: ClassVar[type[PreparedFolder[Any, Any]]]
+    trial_sizes: ClassVar[Mapping[str, int]]
+    without_corpus: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def shared_files(self) -> tuple[str, ...]:
+        """Of its prepared data, what a model was trained with and keeps a copy of."""
+        return (*self.prepared.tokenizer_files, "data.json")
+
+    def shared_paths(self, prepared: Path) -> list[Path]:
+        """The shared files of a folder of prepared data."""
+        return [prepared / name for name in self.shared_files]
+
+    @property
+    def node(self) -> dict[str, str]:
+        """The node of a config that chooses this task."""
+        return {TARGET: f"{type(self).__module__}.{type(self).__qualname__}"}
+
+    def with_own(self, sources: Iterable[str]) -> list[str]:
+        """The sources, with those of this task in place of `task:module,sizes`."""
+        found: list[str] = []
+        for source in sources:
+            place, _, names = source.partition(":")
+            found += self._sources(names.split(",")) if place == "task" else [source]
+        return found
+
+    def _sources(self, names: Sequence[str]) -> list[str]:
+        """The code behind these attributes of the task, as `experiment_identity` takes it.
+
+        A method is that of the class that defines it; an attribute that is a class counts with its
+        module.
+        """
+        found = []
+        for name in names:
+            value = getattr(type(self), name)
+            if isinstance(value, type):
+                found.append(value.__module__)
+                continue
+            owner = next(each for each in type(self).__mro__ if name in vars(each))
+            found.append(f"{owner.__module__}:{name}")
+        return found
+
+    # Checking a config
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
-        """What is wrong with sections that are right each by itself."""
-        return []
-
-    def monitored(self, bound: Mapping[str, Any]) -> set[str]:
-        """The names of the metrics that a callback can monitor.
+        """What is wrong with sections that are right each by itself.
 
         bound: the bound sections of a config.
         """
+        return []
+
+    @abstractmethod
+    def monitored(self, bound: Mapping[str, Any]) -> set[str]:
+        """The names of the metrics that a callback can monitor."""
+
+    # Prepared data
 
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder.
@@ -87,12 +132,16 @@ class Task(Protocol):
             )
         return self.read_data(folder)
 
+    def read_data(self, folder: Path) -> Any:
+        """Data that this task prepared."""
+        return self.prepared(folder)
+
     def check_same_tokens(self, model: Path, data: Path) -> None:
         """Check that the data have the tokenizers (and classes) of a model folder.
 
         Raises ExperimentError where they differ.
         """
-        for name in self.shared_files:
+        for name in self.same_files:
             ours, theirs = model / name, data / name
             if (
                 not ours.is_file()
@@ -105,20 +154,22 @@ class Task(Protocol):
                     f"data/tokenizer=of_model data.tokenizer.folder={model}"
                 )
 
-    def read_data(self, folder: Path) -> Any:
-        """Data that this task prepared."""
+    @property
+    def same_files(self) -> tuple[str, ...]:
+        """The files that a model and the data that it reads must share to the byte."""
+        return self.shared_files
 
     def check_data(self, experiment: Experiment, data: Any) -> None:
         """Raise ExperimentError where the model could not read some sentence of the data."""
         from attnlab.model.attention.location import LocationScore
 
-        attention = experiment.model.values["attention"]
+        attention = experiment.model.values.get("attention")
         if attention is None or not issubclass(attention.target, LocationScore):
             return
         most = attention.values["max_length"]
         # The statistics do not count <eos>, which the score does.
         longest = {
-            name: split[self.source_side]["max_length"] + 1
+            name: split[self.rows.source_side]["max_length"] + 1
             for name, split in data.stats["splits"].items()
         }
         split = max(longest, key=lambda name: longest[name])
@@ -129,22 +180,39 @@ class Task(Protocol):
                 f"of {longest[split]}; raise it to {longest[split]}"
             )
 
+    @abstractmethod
     def sizes(self, data: Any) -> dict[str, int]:
-        """The run-time sizes that the model takes from the data, by their names in `ModelFacts`."""
+        """The run-time arguments of the model that follow from the data, such as a vocabulary."""
 
+    # Training
+
+    @abstractmethod
     def module(self, experiment: Experiment, model: Any, data: Any) -> pl.LightningModule:
         """What trains the model and validates it."""
 
-    def pictures(self, experiment: Experiment, data: Any) -> Callable[[Any], Pictures | None]:
-        """Given the module, what a validation draws of the same few sentences each time."""
+    def pictures(self, experiment: Experiment, data: Any) -> Pictured:
+        """What a validation draws; nothing by default."""
+        return lambda module: None
 
+    # A trained model
+
+    @abstractmethod
     def evaluate(
         self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress
     ) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all.
+        """Write the evaluation of a model folder into an empty folder, and return its metrics.
 
-        The caller sets the precision.
+        It writes metrics.json, signatures.json and what its `report_section` reads. The caller sets
+        the precision.
         """
+
+    @abstractmethod
+    def predictor(self) -> type[Predictor]:
+        """The class that asks a trained model, as `attnlab.load` returns it."""
+
+    def report_section(self) -> ReportSection:
+        """What the pages show of an evaluation; by default its metrics alone."""
+        return ReportSection()
 
 
 @dataclass(frozen=True)
@@ -219,57 +287,10 @@ class Experiment:
         )
 
     def sources(self, sources: tuple[str, ...]) -> list[str]:
-        """The sources, with the module of this experiment's task for `task`."""
-        return [source.replace("task:", f"{type(self.task).__module__}:") for source in sources]
+        """The sources, with those of this experiment's task for `task:module,sizes`."""
+        return self.task.with_own(sources)
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""
         self.hardware.check_available()
         self.hardware.apply()
-
-
-def output_folder() -> Path:
-    """Hydra's output folder of this job."""
-    return Path(HydraConfig.get().runtime.output_dir)
-
-
-def overrides() -> list[str]:
-    """The overrides of this job as the command line gave them; empty outside of Hydra.
-
-    `${oc.env:NAME}` stays as it is.
-    """
-    if not HydraConfig.initialized():
-        return []
-    return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
-
-
-def command_line() -> tuple[str, ...]:
-    """The words of a command that repeats this job.
-
-    Stages of DVC read what it composed, so for them the command is `dvc repro`.
-    """
-    if "DVC_STAGE" in os.environ:
-        return "dvc", "repro"
-    script, given = Path(sys.argv[0]).resolve(), sys.argv[1:]
-    is_pipeline = script.parent == PIPELINES
-    if not HydraConfig.initialized():
-        if not is_pipeline:  # a program of the user's
-            return "python", *sys.argv
-        return *pipeline_command(script.stem).split(), *given
-
-    mode, job = HydraConfig.get().mode, HydraConfig.get().job
-    if mode == RunMode.MULTIRUN:  # this point alone
-        given = overrides()
-        if job.config_name != "config":
-            given = ["-cn", str(job.config_name), *given]
-    # A worker of Slurm is a script of submitit's; Hydra's job still has our script's name.
-    name = script.stem if is_pipeline else job.name
-    return *pipeline_command(name).split(), *given
-
-
-def resolve_path(path: str) -> Path:
-    """The absolute path of a path in the config, which counts from the current folder.
-
-    For a job, that is the folder in which its command was started.
-    """
-    return Path(os.path.expanduser(path)).resolve()

@@ -1,9 +1,9 @@
-"""The LightningModules of translation and classification: training, validation and metrics."""
+"""What the LightningModules of all tasks share: what surrounds a training step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,25 +11,11 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from torchmetrics import MeanMetric, Metric
+from torchmetrics import MeanMetric
 
-from attnlab.batch import Batch, LabelledBatch
 from attnlab.errors import ExperimentError
-from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
-from attnlab.model.seq2seq import Seq2Seq
-from attnlab.tasks.classification.metrics import ClassMetrics
-from attnlab.training.loss import smoothed_nll, summed_loss, summed_nll
-from attnlab.training.settings import (
-    CLASSIFIED,
-    FREE_RUNNING,
-    PERPLEXITY,
-    TOKEN_NLL,
-    ClassificationTraining,
-    Training,
-    TranslationTraining,
-)
-from attnlab.training.teacher_forcing import toss
+from attnlab.training.settings import Training
 
 _REMEDY = (
     "try a smaller training.optimizer.learning_rate, training.gradient_clip=1.0 or "
@@ -52,7 +38,7 @@ class Parts:
 
 
 class LabModule(pl.LightningModule):
-    """The base class of both modules: what surrounds a training step.
+    """The base class of the tasks' modules: what surrounds a training step.
 
     It clips, logs, schedules, divides the loss, and stops a diverged training.
 
@@ -217,107 +203,3 @@ def check_weights(module: pl.LightningModule) -> None:
                 f"training diverged before step {module.global_step + 1}: {name} is no longer "
                 f"finite; {_REMEDY}"
             )
-
-
-class Seq2SeqModule(LabModule):
-    """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
-
-    Args:
-        text_metrics: updated with hypotheses and references as text.
-        decode: turns target ids into text.
-        references: gives the target texts of rows of the validation split.
-        seed: of the teacher-forcing coins.
-    """
-
-    epoch_metric = "train/epoch_token_nll"
-
-    def __init__(
-        self,
-        model: Seq2Seq,
-        settings: TranslationTraining,
-        text_metrics: Metric,
-        decode: Callable[[list[int]], str],
-        references: Callable[[Sequence[int]], list[str]],
-        seed: int,
-    ) -> None:
-        super().__init__(model, settings)
-        self.text_metrics = text_metrics
-        self.decode = decode
-        self.references = references
-        self.seed = seed
-        self.validation_nll = MeanMetric(nan_strategy=math.nan)
-
-    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
-        feed_reference = toss(forcing, self.global_step, batch, self.seed)
-        unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
-        loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
-        tokens, shown = batch.num_target_tokens, {"token_nll": nll}
-        if unrolled.coverage_loss is not None:
-            loss = loss + unrolled.coverage_loss
-            shown["coverage_loss"] = unrolled.coverage_loss
-        if smoothing or unrolled.coverage_loss is not None:
-            shown["loss"] = loss
-        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means.
-        # It is a separate metric because `log(..., sync_dist=True)` rounds the number of tokens
-        # down when there are several processes.
-        self.training_nll.update(nll.detach() / tokens, weight=tokens)
-        if self.is_recorded:
-            self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
-        return self.mean_over_batch(loss, tokens, shown)
-
-    def validation_step(self, batch: Batch, batch_index: int) -> None:
-        tokens = batch.num_target_tokens
-        nll = summed_nll(self.model.output, self.model(batch), batch)
-        self.validation_nll.update(nll / tokens, weight=tokens)
-        found = self.settings.validation_search(self.model, batch.source, batch.source_mask)
-        hypotheses = [self.decode(best[0].tokens) for best in found]
-        self.text_metrics.update(hypotheses, self.references(batch.rows.tolist()))
-
-    def on_validation_epoch_end(self) -> None:
-        token_nll = self.validation_nll.compute()
-        free_running = {
-            f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()
-        }
-        self.log_validation(
-            token_nll, {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
-        )
-        self.validation_nll.reset()
-        self.text_metrics.reset()
-
-
-class ClassifierModule(LabModule):
-    """Trains and validates a classifier.
-
-    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts
-        class i classified as j.
-    """
-
-    epoch_metric = "train/epoch_nll"
-    confusions: Tensor
-
-    def __init__(
-        self, model: Classifier, settings: ClassificationTraining, num_classes: int
-    ) -> None:
-        super().__init__(model, settings)
-        self.metrics = ClassMetrics(num_classes)
-
-    def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
-        log_probabilities = self.model(batch.source, batch.source_mask).log_probabilities
-        loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
-        sentences = len(batch)
-        self.training_nll.update(nll.detach() / sentences, weight=sentences)
-        return self.mean_over_batch(
-            loss, sentences, {"nll": nll} if loss is nll else {"nll": nll, "loss": loss}
-        )
-
-    def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
-        self.metrics.update(
-            self.model(batch.source, batch.source_mask).log_probabilities, batch.labels
-        )
-
-    def on_validation_epoch_end(self) -> None:
-        measured = {f"{CLASSIFIED}/{name}": value for name, value in self.metrics.compute().items()}
-        self.confusions = self.metrics.confusions()
-        self.metrics.reset()
-        self.log_validation(measured[f"{CLASSIFIED}/nll"], measured)

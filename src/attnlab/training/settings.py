@@ -1,4 +1,4 @@
-"""Settings of a training: those that every task has, and those of each task."""
+"""Settings of a training that every task has."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attnlab.data.sampler import Batching
-from attnlab.search.search import Search
 from attnlab.training.optimisation import Optimizer, Schedule
-from attnlab.training.teacher_forcing import TeacherForcing
 
-TOKEN_NLL = "validation/teacher_forced/token_nll"
-PERPLEXITY = "validation/teacher_forced/perplexity"
-FREE_RUNNING = "validation/free_running"
-CLASSIFIED = "validation"
 LOGGED_STEPS = ("train/gradient_norm", "train/learning_rate")  # of every task
 
 
@@ -101,39 +95,3 @@ class Training(ABC):
         """The steps after which training ends at the latest."""
         of_epochs = None if self.max_epochs is None else self.max_epochs * steps_per_epoch
         return min(steps for steps in (self.max_steps, of_epochs) if steps is not None)
-
-
-@dataclass(frozen=True)
-class TranslationTraining(Training):
-    """Training of a translation model.
-
-    validation_search: how validation decodes for the free-running metrics. It is part of training,
-        because the best checkpoint depends on it; the evaluation has a search of its own.
-    """
-
-    teacher_forcing: TeacherForcing
-    validation_search: Search
-    monitor: Literal["bleu", "chrf", "exact_match", "token_nll"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.validation_search.replace_unknown:
-            raise ValueError(
-                "validation_search.replace_unknown must be false, because validation has no source "
-                "text, got true; choose search.replace_unknown=true, which the evaluation uses"
-            )
-
-    @property
-    def monitored_metric(self) -> str:
-        return TOKEN_NLL if self.monitor == "token_nll" else f"{FREE_RUNNING}/{self.monitor}"
-
-
-@dataclass(frozen=True)
-class ClassificationTraining(Training):
-    """Training of a classifier; `nll` is that of the labels."""
-
-    monitor: Literal["accuracy", "f1", "nll"]
-
-    @property
-    def monitored_metric(self) -> str:
-        return f"{CLASSIFIED}/{self.monitor}"

@@ -19,6 +19,7 @@ from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.raw.loading import RawData
 from attnlab.data.raw.rows import Format
+from attnlab.data.row_kinds import Pairs
 
 Table = list[tuple[str, str]]
 COLUMNS = {"source": "de", "target": "en"}
@@ -141,7 +142,7 @@ def test_awkward_texts_are_prepared_as_they_were_written(
     KINDS[kind][0](folder, rows)
     splits = {"train": "train", "validation": 0.1, "test": 0.1}
     cleaning = Cleaning(unicode="none", whitespace="keep")
-    prepare(hub_corpus(folder, splits=splits, cleaning=cleaning), tmp_path / "data")
+    prepare(hub_corpus(folder, splits=splits, cleaning=cleaning), Pairs, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     prepared = set()
     for split in (data.split(name) for name in data.sizes):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from attnlab.batch import LabelledBatch
 from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import Ragged, pad_labelled
-from attnlab.data.prepared import read_labels
+from attnlab.data.prepared import LabelledData, read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
@@ -22,7 +22,9 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
 from attnlab.model.model_folder import load_classifier, read_config
+from attnlab.runs.run_folder import ServedModel
 from attnlab.tasks.cleaning import cleaned, cleaning_of
+from attnlab.tasks.predictor import ExplorerPage, Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -67,12 +69,24 @@ class ClassifiedText:
         return notebook_frame(sentences_html([self.map], title=None), height=100 + 35 * lines)
 
 
-class SentenceClassifier:
+class SentenceClassifier(Predictor):
     """A trained model with its tokenizer: `classifier("a good film").label`.
 
-    cleaning: as of a `Translator`.
+    cleaning: of the corpus that the model was trained on. Its limits of length drop no text here.
     config: that the model was trained with, where it is known.
     """
+
+    does = "classifies"
+    commands = ("classify",)
+    served = ServedModel(
+        "classifier",
+        answer={
+            "label": "string",
+            "probabilities": {"*": "double"},
+            "tokens?": ["string"],
+            "attention?": ["double"],
+        },
+    )
 
     def __init__(
         self,
@@ -85,7 +99,6 @@ class SentenceClassifier:
         self.model = model
         self.tokenizer = tokenizer
         self.labels = list(labels)
-        self.padding = model.padding
         self.cleaning = cleaning
         self.config = config
 
@@ -103,6 +116,20 @@ class SentenceClassifier:
             cleaning=cleaning_of(config, allow),
             config=config,
         )
+
+    @classmethod
+    def of_data(
+        cls,
+        model: Classifier,
+        data: LabelledData,
+        search: Mapping[str, Any] | None,
+        cleaning: TextCleaning,
+    ) -> SentenceClassifier:
+        return cls(model, data.tokenizer, data.labels, cleaning)
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        return self.tokenizer
 
     @overload
     def __call__(self, texts: str, *, intervene: Intervention | None = None) -> ClassifiedText: ...
@@ -132,11 +159,14 @@ class SentenceClassifier:
     ) -> Iterator[ClassifiedText]:
         """Classify one text after the other, in their order and in steady memory.
 
-        Arguments and errors as for calling it, and as for `Translator.stream`.
+        Arguments and errors as for calling it, and:
+
+        batch_size: sentences that go through the model together. The stream reads `WINDOW` batches
+            ahead; with 1 it reads no farther than the sentence that it classifies.
         """
         if intervene is None:
             intervene = NO_CHANGE
-        check_classifier_intervention(intervene)
+        self.check_intervention(intervene)
         for window in windows(texts, batch_size):
             ids = self.tokenizer.encode_ids(cleaned(window, self.cleaning))
             found: dict[int, ClassifiedText] = {}
@@ -157,6 +187,26 @@ class SentenceClassifier:
             for row in range(len(window)):
                 yield found[row]
 
+    def plain_answers(
+        self, texts: Sequence[str], attention: bool = False, **settings: Any
+    ) -> list[dict[str, Any]]:
+        answers = self.stream(texts, **settings)
+        return [plain_classification(answer, attention) for answer in answers]
+
+    def page(self) -> ExplorerPage:
+        from attnlab.tasks.classification.analysis import page_of
+
+        return page_of(self)
+
+    def check_intervention(self, intervention: Intervention) -> None:
+        """Raise ExperimentError for an intervention that no classifier can have.
+
+        It attends once and writes nothing.
+        """
+        if intervention.force:
+            raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        check_steps(intervention, 1)
+
     def _batch(self, sentences: list[list[int]]) -> LabelledBatch:
         """Sentences on the model's device, each with the label 0, since nothing reads labels."""
         count = len(sentences)
@@ -165,11 +215,13 @@ class SentenceClassifier:
         return batch.to(next(self.model.parameters()).device)
 
 
-def check_classifier_intervention(intervention: Intervention) -> None:
-    """Raise ExperimentError for an intervention that no classifier can have.
+def plain_classification(answer: ClassifiedText, attention: bool = False) -> dict[str, Any]:
+    """`label` and `probabilities`, by class.
 
-    It attends once and writes nothing.
+    With attention also `tokens` and `attention`, a weight for each token.
     """
-    if intervention.force:
-        raise ExperimentError("force: a classifier writes no tokens that could be forced")
-    check_steps(intervention, 1)
+    plain: dict[str, Any] = {"label": answer.label, "probabilities": answer.probabilities}
+    if attention:
+        plain["tokens"] = answer.tokens
+        plain["attention"] = answer.attention.tolist()
+    return plain

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching
-from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
 from attnlab.progress import Progress
 from attnlab.tasks.classification.metrics import SIGNATURES, ClassMetrics
-from attnlab.tasks.translation.hypotheses import evenly_spaced
 
 BATCHING = Batching(by="sentences", size=64)
 EXAMPLE_MAPS = 12
@@ -88,7 +87,7 @@ def classify_split(
                 strict=True,
             ):
                 sentences[row] = {
-                    "text": split.text(row),
+                    "text": split.source_text(row),
                     "label": labels[split.labels[row]],
                     "prediction": labels[number],
                     "probability": probability,

@@ -6,6 +6,7 @@ torchmetrics computes them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,8 @@ from torchmetrics.classification import (
     MulticlassConfusionMatrix,
     MulticlassF1Score,
 )
+
+from attnlab.evaluation.sentence_statistics import CorpusMetric, MacroF1, Share
 
 SIGNATURES = {
     "accuracy": (
@@ -67,3 +70,8 @@ class ClassMetrics(nn.Module):
     def reset(self) -> None:
         for metric in (self.accuracy, self.f1, self.confusion, self.nll):
             metric.reset()
+
+
+def sentence_metrics(labels: Sequence[str]) -> dict[str, CorpusMetric]:
+    """The metrics of `ClassMetrics` that follow from predictions alone."""
+    return {"accuracy": Share("correct"), "f1": MacroF1(labels)}

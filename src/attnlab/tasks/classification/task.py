@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,15 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import SentenceCorpus
 from attnlab.data.prepared import LabelledData
-from attnlab.files import atomic_folder
+from attnlab.data.row_kinds import Sentences
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
 from attnlab.progress import Progress
-from attnlab.tasks.task import Experiment, Metrics, Task
-from attnlab.training.settings import CLASSIFIED, LOGGED_STEPS, ClassificationTraining
+from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.report_section import ReportSection
+from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
+from attnlab.training.settings import LOGGED_STEPS
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -25,18 +28,19 @@ if TYPE_CHECKING:
 
 
 class Classification(Task):
-    name = "classification"
-    columns = ("text", "label")
-    shared_files = ("tokenizer.json", "data.json")
-    source_side = "text"
-    trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
+    """Sentences to labels, by an encoder that looks back once."""
 
+    name = "classification"
     sections = {  # noqa: RUF012
         "data": SentenceCorpus,
         "model": Part[Classifier],
         "search": None,
         "training": ClassificationTraining,
     }
+    rows = Sentences
+    prepared = LabelledData
+    trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
+    without_corpus = ("data.path=unread",)
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
@@ -51,22 +55,17 @@ class Classification(Task):
             names.add("train/loss")
         return names
 
-    def read_data(self, folder: Path) -> LabelledData:
-        return LabelledData(folder)
-
     def sizes(self, data: LabelledData) -> dict[str, int]:
         return {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
 
     def module(
         self, experiment: Experiment, model: Classifier, data: LabelledData
     ) -> pl.LightningModule:
-        from attnlab.training.module import ClassifierModule
+        from attnlab.tasks.classification.module import ClassifierModule
 
         return ClassifierModule(model, experiment.training, len(data.labels))
 
-    def pictures(
-        self, experiment: Experiment, data: LabelledData
-    ) -> Callable[[Any], Pictures | None]:
+    def pictures(self, experiment: Experiment, data: LabelledData) -> Pictured:
         from attnlab.runs.pictures import write_sentences
         from attnlab.tasks.classification.evaluation import sentence_maps
 
@@ -97,7 +96,16 @@ class Classification(Task):
             model, experiment.hardware.device, set(target_modules(experiment.config))
         )
         found = classify_split(classifier, data, progress=progress)
-        with atomic_folder(into) as folder:
-            found.write(folder)
-            write_sentences(found.maps, found.labels, found.confusions, folder, "Test split")
+        found.write(into)
+        write_sentences(found.maps, found.labels, found.confusions, into, "Test split")
         return found.metrics
+
+    def predictor(self) -> type[Predictor]:
+        from attnlab.tasks.classification.classifier import SentenceClassifier
+
+        return SentenceClassifier
+
+    def report_section(self) -> ReportSection:
+        from attnlab.tasks.classification.report.section import ClassificationSection
+
+        return ClassificationSection()

@@ -1,4 +1,4 @@
-"""Analyses of a model for the explorer's page, as dicts that JSON can hold.
+"""Analyses of a translation model for the explorer's page, as dicts that JSON can hold.
 
 Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 """
@@ -6,135 +6,35 @@ Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnlab.batch import EOS, PAD, UNK, Batch, Padding
-from attnlab.data.padding import make_batch
+from attnlab.batch import EOS
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.decoder.decoder import Decoder
 from attnlab.search.search import next_log_probs
-from attnlab.tasks.classification.classifier import (
-    SentenceClassifier,
-    check_classifier_intervention,
-)
 from attnlab.tasks.cleaning import cleaned
-from attnlab.tasks.requests import NO_CHANGE, check_sources
+from attnlab.tasks.edited_source import (
+    NO_EDIT,
+    Edit,
+    Source,
+    heads_of,
+    rounded,
+    score_name,
+    score_of,
+)
+from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.translation.translator import Translator
 
 TOP_TOKENS = 5  # likeliest tokens that are shown of a step
-DECIMALS = 6
-
-EXAMPLES = {
-    "translation": "Wednesday, January 13, 2010",
-    "classification": "A film that is a joy to watch.",
-}
 
 
-@dataclass(frozen=True)
-class Edit:
-    """A change of the source, by positions of its tokens, `<eos>` not among them.
-
-    swap: pairs that change places, one pair after the other.
-    drop: positions that are left out; they count as before the drops.
-    before, behind: pads to add.
-    """
-
-    swap: Sequence[tuple[int, int]] = ()
-    drop: Sequence[int] = ()
-    before: int = 0
-    behind: int = 0
-
-    def apply(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a source after the swaps and drops."""
-        swapped = list(ids)
-        for one, other in self.swap:
-            swapped[one], swapped[other] = swapped[other], swapped[one]
-        return [token for position, token in enumerate(swapped) if position not in self.drop]
-
-
-NO_EDIT = Edit()
-
-
-@dataclass(frozen=True)
-class Source:
-    """One text as a batch of one, after an edit."""
-
-    tokenizer: Tokenizer
-    padding: Padding
-    ids: list[int]  # without <eos> and pads
-    before: int
-    behind: int
-
-    @classmethod
-    def read(
-        cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention
-    ) -> Source:
-        """The text as the model reads it, cleaned as its training data were.
-
-        Positions count the tokens of the cleaned text.
-
-        Raises ExperimentError for an intervention that does not fit the text, and for what is not a
-        text.
-        """
-        if isinstance(model, Translator):
-            model.intervened(intervene)
-        else:
-            check_classifier_intervention(intervene)
-        tokenizer = source_tokenizer(model)
-        (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
-        source = cls(tokenizer, model.padding, edit.apply(ids), edit.before, edit.behind)
-        check_sources(intervene, source.batch([]))
-        return source
-
-    def batch(self, target: Sequence[int]) -> Batch:
-        """The source with its pads beside a target, which has no `<eos>`."""
-        batch = make_batch([self.ids], [list(target)], self.padding)
-        pads_before = batch.source.new_full((1, self.before), PAD)
-        pads_behind = batch.source.new_full((1, self.behind), PAD)
-        padded = torch.cat([pads_before, batch.source, pads_behind], dim=1)
-        return replace(batch, source=padded, source_mask=padded != PAD)
-
-    @property
-    def tokens(self) -> list[str]:
-        """S, pads among them."""
-        return self.tokenizer.tokens(self.batch([]).source[0].tolist())
-
-
-def source_tokenizer(model: Translator | SentenceClassifier) -> Tokenizer:
-    return model.source_tokenizer if isinstance(model, Translator) else model.tokenizer
-
-
-def describe(
-    model: Translator | SentenceClassifier, examples: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The kind of a model, the parts whose formulas the page shows, and an example to start with.
-
-    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the
-    model; "" for none.
-    """
-    kind = "translation" if isinstance(model, Translator) else "classification"
-    facts = {"kind": kind, "example": _first_known_text(model, [*examples, EXAMPLES[kind]])}
-    if isinstance(model, SentenceClassifier):
-        return facts | {"score": score_name(model.model.attention), "labels": model.labels}
-    return facts | _describe_decoder(model.model.decoder)
-
-
-def _first_known_text(model: Translator | SentenceClassifier, texts: Sequence[str]) -> str:
-    """The first text of which at most half of the tokens are `<unk>`; "" for none."""
-    ids_of_texts = source_tokenizer(model).encode_ids(cleaned(texts, model.cleaning))
-    for text, ids in zip(texts, ids_of_texts, strict=True):
-        if 2 * ids.count(UNK) <= len(ids):
-            return text
-    return ""
-
-
-def _describe_decoder(decoder: Decoder) -> dict[str, Any]:
+def parts_of(translator: Translator) -> dict[str, Any]:
+    """The parts of a model whose formulas the page shows, by name."""
+    decoder = translator.model.decoder
     facts: dict[str, Any] = {
         "decoder": type(decoder).__name__,
         "readout": type(decoder.body.readout).__name__,
@@ -157,22 +57,6 @@ def _describe_decoder(decoder: Decoder) -> dict[str, Any]:
     facts["multi_head"] = head is not decoder.attention
     facts["renormalise"] = getattr(head.scope, "renormalise", False)
     return facts
-
-
-def score_name(attention: Any) -> str:
-    """The class of the score, that of the first head."""
-    score = score_of(heads_of(attention)[0])
-    return type(score).__name__.removesuffix("Score")
-
-
-def score_of(head: Any) -> Any:
-    """The score of a head, under a projection where there is one."""
-    return getattr(head.score, "score", head.score)
-
-
-def heads_of(attention: Any) -> list[Any]:
-    """The heads of an attention, which is its own single head where it has no others."""
-    return list(getattr(attention, "attentions", [attention]))
 
 
 @torch.no_grad()
@@ -266,35 +150,6 @@ def _likeliest_tokens(log_probs: Tensor, tokenizer: Tokenizer) -> list[list[list
         rows = zip(tokenizer.tokens(ids), ids, probabilities, strict=True)
         steps.append([list(row) for row in rows])
     return steps
-
-
-@torch.no_grad()
-def classify(
-    classifier: SentenceClassifier,
-    text: str,
-    intervene: Intervention = NO_CHANGE,
-    edit: Edit = NO_EDIT,
-) -> dict[str, Any]:
-    """The probability of each class and the weight of each token, pads among them.
-
-    Errors as for `translate`.
-    """
-    source = Source.read(classifier, text, edit, intervene)
-    batch = source.batch([])
-    found = classifier.model(batch.source, batch.source_mask, intervene)
-    class_probabilities = found.log_probabilities[0].exp().tolist()
-    probabilities = dict(zip(classifier.labels, class_probabilities, strict=True))
-    return {
-        "source": source.tokens,
-        "label": max(classifier.labels, key=lambda label: probabilities[label]),
-        "probabilities": probabilities,
-        "attention": rounded(found.attention_weights[0]),
-    }
-
-
-def rounded(numbers: Tensor) -> Any:
-    """Nested lists of numbers with as many decimals as a page needs."""
-    return torch.round(numbers.double(), decimals=DECIMALS).tolist()
 
 
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:

@@ -23,7 +23,6 @@ from attnlab.data.sampler import Batching
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
@@ -31,7 +30,7 @@ from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.search import Search
 from attnlab.tasks.translation.hypotheses import HypothesisText, example_maps
-from attnlab.tasks.translation.metrics import TextMetrics, by_length
+from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
 
 BATCHING = Batching(by="sentences", size=64)
 EXAMPLE_MAPS = 6

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Hypothesis, Search, without_attention
@@ -67,12 +66,6 @@ def example_rows(split: PreparedSplit, count: int) -> list[int]:
     source_is_readable = split.source_lengths <= MAX_READABLE_LENGTH
     target_is_readable = split.target_lengths <= MAX_READABLE_LENGTH
     return evenly_spaced(np.flatnonzero(source_is_readable & target_is_readable), count)
-
-
-def evenly_spaced(rows: NDArray[np.int64], count: int) -> list[int]:
-    """Up to `count` of the rows, at even distances."""
-    places = np.linspace(0, len(rows) - 1, num=min(count, len(rows)))
-    return rows[places.round().astype(int)].tolist()
 
 
 def example_maps(

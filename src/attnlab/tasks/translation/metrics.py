@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+import torchmetrics
 from numpy.typing import ArrayLike
 from torchmetrics import Metric
 
 from attnlab.data.corpus import RougeUnit
-from attnlab.evaluation.sentence_statistics import sacrebleu_metrics, text_metrics
+from attnlab.evaluation.sentence_statistics import (
+    ROUGE,
+    CorpusMetric,
+    Rouge,
+    SacrebleuMetric,
+    Share,
+    TokenErrorRate,
+    sacrebleu_metrics,
+)
 
 # What is slow to compute, and so left out of validation.
 SLOW = ("ter", "token_error_rate")
@@ -146,3 +156,46 @@ def by_length(
             }
         )
     return table
+
+
+def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:
+    """All metrics of texts; without ROUGE where it has no unit."""
+    metrics: dict[str, CorpusMetric] = {}
+    for name, metric in sacrebleu_metrics(tokenize).items():
+        metrics[name] = SacrebleuMetric(metric)
+    if rouge is not None:
+        for key in ROUGE:
+            metrics[key] = Rouge(key, rouge)
+    metrics["token_error_rate"] = TokenErrorRate()
+    metrics["exact_match"] = Share("exact")
+    return metrics
+
+
+def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
+    """How each metric is computed: sacrebleu's signature, or a few words for the others."""
+    library = f"torchmetrics:{torchmetrics.__version__}"
+    found = {
+        "exact_match": "share of hypotheses equal to their reference to the character",
+        "token_error_rate": f"tok:whitespace|case:mixed|{library}",
+    }
+    if rouge is not None:
+        for key in ROUGE:
+            found[key] = f"F1|unit:{rouge}|case:lc|stemmer:no|{library}"
+    for name, metric in sacrebleu_metrics(tokenize).items():
+        # The signature contains the number of references, which sacrebleu knows after a score.
+        metric.corpus_score(["one"], [["one"]])
+        found[name] = metric.get_signature().format()
+    return found
+
+
+def metrics_of_signatures(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
+    """The metrics of an evaluation with these signatures.
+
+    BLEU's signature names the tokenisation, and ROUGE's the unit.
+    """
+    tokenize = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
+    unit = re.search(r"\|unit:(word|character)\|", signatures.get("rouge1", ""))
+    return text_metrics(
+        tokenize=tokenize[1] if tokenize else "13a",
+        rouge=unit[1] if unit else None,  # type: ignore[arg-type]
+    )

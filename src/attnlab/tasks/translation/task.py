@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,20 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
+from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
-from attnlab.tasks.task import Experiment, Metrics, Task
-from attnlab.training.settings import (
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.report_section import ReportSection
+from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
+from attnlab.tasks.translation.settings import (
     FREE_RUNNING,
-    LOGGED_STEPS,
     PERPLEXITY,
     TOKEN_NLL,
     TranslationTraining,
 )
+from attnlab.training.settings import LOGGED_STEPS
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -33,18 +36,23 @@ if TYPE_CHECKING:
 
 
 class Translation(Task):
-    name = "translation"
-    columns = ("source", "target")
-    shared_files = ("source_tokenizer.json", "target_tokenizer.json")
-    source_side = "source"
-    trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
+    """Sentences to sentences, by an encoder and a decoder."""
 
+    name = "translation"
     sections = {  # noqa: RUF012
         "data": Corpus,
         "model": Part[Seq2Seq],
         "search": Search,
         "training": TranslationTraining,
     }
+    rows = Pairs
+    prepared = PreparedData
+    trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
+
+    @property
+    def same_files(self) -> tuple[str, ...]:
+        # Languages and the tokenizer of BLEU, in data.json, change nothing for a model.
+        return self.prepared.tokenizer_files
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
@@ -85,9 +93,6 @@ class Translation(Task):
             names.add("train/loss")
         return names
 
-    def read_data(self, folder: Path) -> PreparedData:
-        return PreparedData(folder)
-
     def check_data(self, experiment: Experiment, data: PreparedData) -> None:
         """Warns too, where a search would cut off references of the split that it is for."""
         super().check_data(experiment, data)
@@ -121,7 +126,7 @@ class Translation(Task):
         self, experiment: Experiment, model: Seq2Seq, data: PreparedData
     ) -> pl.LightningModule:
         from attnlab.tasks.translation.metrics import TextMetrics
-        from attnlab.training.module import Seq2SeqModule
+        from attnlab.tasks.translation.module import Seq2SeqModule
 
         validation = data.split("validation")
         return Seq2SeqModule(
@@ -133,9 +138,7 @@ class Translation(Task):
             seed=experiment.seed,
         )
 
-    def pictures(
-        self, experiment: Experiment, data: PreparedData
-    ) -> Callable[[Any], Pictures | None]:
+    def pictures(self, experiment: Experiment, data: PreparedData) -> Pictured:
         from attnlab.runs.pictures import write_heat_maps
         from attnlab.tasks.translation.hypotheses import example_maps
 
@@ -167,3 +170,13 @@ class Translation(Task):
         found = evaluate(models, experiment.search, data, progress=progress)
         found.write(into)
         return found.metrics
+
+    def predictor(self) -> type[Predictor]:
+        from attnlab.tasks.translation.translator import Translator
+
+        return Translator
+
+    def report_section(self) -> ReportSection:
+        from attnlab.tasks.translation.report.section import TranslationSection
+
+        return TranslationSection()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -17,6 +17,7 @@ from attnlab.batch import EOS, Batch
 from attnlab.config.binding import TARGET
 from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import make_batch
+from attnlab.data.prepared import PreparedData
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
@@ -26,8 +27,10 @@ from attnlab.model.fast import speed_up
 from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.model_folder import bind_section, load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.runs.run_folder import ServedModel
 from attnlab.search.search import Hypothesis, Search, next_log_probs
 from attnlab.tasks.cleaning import cleaned, cleaning_of
+from attnlab.tasks.predictor import ExplorerPage, Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -145,7 +148,17 @@ class Intervened:
         return self.model.step(tokens, state, memory)
 
 
-class Translator:
+# A hypothesis of a plain answer, as MLflow names its types; tokens and attention come on request.
+_HYPOTHESIS = {
+    "text": "string",
+    "score": "double",
+    "tokens?": ["string"],
+    "source_tokens?": ["string"],
+    "attention?": [["double"]],
+}
+
+
+class Translator(Predictor):
     """A trained model with its tokenizers and its search: `translator("Guten Tag").text`.
 
     Every text is cleaned as the training data were, in Unicode and white space.
@@ -154,6 +167,29 @@ class Translator:
     cleaning: of the corpus that the model was trained on. Its limits of length drop no text here.
     config: all of that config, where it is known.
     """
+
+    does = "translates"
+    commands = ("translate", "score")
+    served = ServedModel(
+        "translator",
+        answer={**_HYPOTHESIS, "alternatives?": [_HYPOTHESIS]},
+        settings={
+            "search": "string",
+            "beam": "long",
+            "n_best": "long",
+            "length_penalty": "double",
+            "coverage_penalty": "double",
+            "max_length": "long",
+            "max_length_ratio": "double",
+            "min_length": "long",
+            "replace_unknown": "boolean",
+            "int8": "boolean",
+            "temperature": "double",
+            "top_k": "long",
+            "top_p": "double",
+            "seed": "long",
+        },
+    )
 
     def __init__(
         self,
@@ -167,10 +203,9 @@ class Translator:
     ) -> None:
         self.model = model
         self.config = config
-        self.source_tokenizer = source_tokenizer
+        self._source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.cleaning = cleaning
-        self.padding = model.padding
         self._search = dict(search)
         self._allow = tuple(allow)
 
@@ -188,6 +223,22 @@ class Translator:
             cleaning=cleaning_of(config, allow),
             config=config,
         )
+
+    @classmethod
+    def of_data(
+        cls,
+        model: Seq2Seq,
+        data: PreparedData,
+        search: Mapping[str, Any] | None,
+        cleaning: TextCleaning,
+    ) -> Translator:
+        assert search is not None
+        tokenizers = (data.source_tokenizer, data.target_tokenizer)
+        return cls(model, *tokenizers, search, cleaning=cleaning)
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        return self._source_tokenizer
 
     @overload
     def __call__(
@@ -280,6 +331,12 @@ class Translator:
                         )
             yield from found
 
+    def plain_answers(
+        self, texts: Sequence[str], attention: bool = False, **settings: Any
+    ) -> list[dict[str, Any]]:
+        answers = self.stream(texts, with_attention=attention, **settings)
+        return [plain_translation(answer, attention) for answer in answers]
+
     @overload
     def score(self, source: str, target: str, intervene: Intervention | None = None) -> Scored: ...
     @overload
@@ -346,6 +403,14 @@ class Translator:
         node = with_settings(self._search, settings)
         own_module = node[TARGET].rpartition(".")[0]
         return bind_section({"search": node}, "search", Search, (*self._allow, own_module))
+
+    def page(self) -> ExplorerPage:
+        from attnlab.tasks.translation.explorer_page import page_of
+
+        return page_of(self)
+
+    def check_intervention(self, intervention: Intervention) -> None:
+        self.intervened(intervention)
 
     def _batch(self, sources: list[list[int]], targets: list[list[int]]) -> Batch:
         """A batch on the model's device."""
@@ -448,6 +513,23 @@ class Translator:
             source_tokens=self.source_tokenizer.tokens(batch.source[i][source_mask].tolist()),
             attention=attention,
         )
+
+
+def plain_translation(answer: Translation, attention: bool = False) -> dict[str, Any]:
+    """`text` and `score`, and `alternatives` of an n-best list.
+
+    With attention also `tokens`, `source_tokens` and `attention`. `attention` has a row for each
+    token and a column for each source token; it is None for a model without attention.
+    """
+    plain: dict[str, Any] = {"text": answer.text, "score": answer.score}
+    if attention:
+        plain["tokens"] = answer.tokens
+        plain["source_tokens"] = answer.source_tokens
+        plain["attention"] = None if answer.attention is None else answer.attention.tolist()
+    if answer.alternatives:
+        alternatives = answer.alternatives
+        plain["alternatives"] = [plain_translation(each, attention) for each in alternatives]
+    return plain
 
 
 def _force_tokens(target: list[int], forced: Mapping[int, int]) -> None:

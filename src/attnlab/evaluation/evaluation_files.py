@@ -1,0 +1,84 @@
+"""Files that the stages write and the pages read: JSON, JSON lines and learning curves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.files import read_own_record
+
+METRICS, SIGNATURES = "metrics.json", "signatures.json"
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationFiles:
+    """An evaluation folder.
+
+    metrics: of the test split, without null values.
+    signatures: {metric: how it was computed}.
+    sentences: one row a sentence, in the split's order.
+    by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty where the
+        evaluation has none.
+    maps: attention maps; empty without attention.
+    """
+
+    metrics: dict[str, float]
+    signatures: dict[str, str]
+    sentences: list[dict[str, Any]]
+    by_length: list[dict[str, Any]]
+    maps: list[AttentionMap]
+
+
+def has_evaluation(folder: Path) -> bool:
+    return (folder / METRICS).is_file()
+
+
+def read_evaluation(folder: Path, sentences: str) -> EvaluationFiles:
+    """Read an evaluation folder.
+
+    sentences: the name of the file with a row a sentence.
+
+    Raises ExperimentError where a file is missing or no JSON.
+    """
+    metrics = read_json(folder / METRICS, "evaluate")
+    by_length = folder / "by_length.json"
+    maps = folder / "attention.npz"
+    return EvaluationFiles(
+        metrics={name: float(value) for name, value in metrics.items() if value is not None},
+        signatures=read_json(folder / SIGNATURES, "evaluate"),
+        sentences=read_lines(folder / sentences),
+        by_length=read_json(by_length, "evaluate") if by_length.is_file() else [],
+        maps=load_maps(maps) if maps.is_file() else [],
+    )
+
+
+def read_json(path: Path, stage: str) -> Any:
+    """The content of a JSON file that `stage` writes.
+
+    Raises ExperimentError where it is missing or damaged.
+    """
+    return read_own_record(path, object, f"run the {stage} stage again")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a JSONL file that the evaluation writes."""
+    # Not splitlines(): a sentence may contain U+2028.
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
+    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value).
+
+    Only finite values.
+    """
+    history: dict[str, list[tuple[int, float]]] = {}
+    for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):
+        value = float(row["value"] or "nan")
+        if math.isfinite(value):
+            history.setdefault(row["name"], []).append((int(row["step"]), value))
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in history.items()}

@@ -1,0 +1,71 @@
+"""The section of a classification's report: confusions, attention and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
+from attnlab.evaluation.measures import read_measures
+from attnlab.evaluation.sentence_statistics import CorpusMetric
+from attnlab.plots.attention import coloured_row, coloured_sentences
+from attnlab.plots.histograms import confusion_matrix, length_histogram
+from attnlab.tasks.classification.metrics import sentence_metrics
+from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
+
+
+class ClassificationSection(ReportSection):
+    source_key, expected_key, answer_key = "text", "label", "prediction"
+    measures = read_measures(Path(__file__).with_name("measures.yaml"))
+    headlines = ("accuracy", "f1", "nll")
+    ranked_by = ("accuracy",)
+    template = "classification.html"
+
+    def content(self, evaluation: Path, stats: Mapping[str, Any]) -> Content:
+        confusions = read_json(evaluation / "confusions.json", "evaluate")
+        maps = load_maps(evaluation / "attention.npz")
+        lengths = dict(stats["splits"]["train"]["text"]["length_histogram"])
+        figures = {
+            "lengths": length_histogram({"sentences": lengths}),
+            "confusion_matrix": confusion_matrix(confusions["labels"], confusions["counts"]),
+            "sentences": coloured_sentences(maps),
+        }
+        content = {
+            "rows": [coloured_row(each) for each in maps],
+            "samples": sample_predictions(read_lines(evaluation / self.sentences_file)),
+        }
+        return content, figures
+
+    def metrics_of(
+        self, evaluations: Sequence[EvaluationFiles]
+    ) -> list[Mapping[str, CorpusMetric]]:
+        labels = set()
+        for evaluation in evaluations:
+            for row in evaluation.sentences:
+                labels |= {row["label"], row["prediction"]}
+        metrics = sentence_metrics(sorted(labels))
+        return [metrics for _ in evaluations]
+
+    def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"row": coloured_row(attention)}
+
+
+def sample_predictions(
+    rows: Sequence[dict[str, Any]], count: int = 5
+) -> dict[str, list[dict[str, Any]]]:
+    """`count` sample rows of each kind: "random", "surest mistakes", "least sure".
+
+    The last two are chosen by the probability of the predictions. Random ones come from a fixed
+    seed.
+    """
+    numbered = [{**row, "number": number} for number, row in enumerate(rows, start=1)]
+    wrong = [row for row in numbered if not row["correct"]]
+    surest_first = sorted(wrong, key=lambda row: -row["probability"])
+    least_sure_first = sorted(numbered, key=lambda row: row["probability"])
+    return {
+        "random": drawn_rows(numbered, count),
+        "surest mistakes": surest_first[:count],
+        "least sure": least_sure_first[:count],
+    }

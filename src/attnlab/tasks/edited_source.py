@@ -1,0 +1,118 @@
+"""A text as a model reads it, after an edit of its tokens: what the explorer shows and changes.
+
+Axes: S source tokens, with `<eos>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.batch import PAD, UNK, Batch, Padding
+from attnlab.data.padding import make_batch
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.cleaning import cleaned
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.requests import check_sources
+
+DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of the source, by positions of its tokens, `<eos>` not among them.
+
+    swap: pairs that change places, one pair after the other.
+    drop: positions that are left out; they count as before the drops.
+    before, behind: pads to add.
+    """
+
+    swap: Sequence[tuple[int, int]] = ()
+    drop: Sequence[int] = ()
+    before: int = 0
+    behind: int = 0
+
+    def apply(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a source after the swaps and drops."""
+        swapped = list(ids)
+        for one, other in self.swap:
+            swapped[one], swapped[other] = swapped[other], swapped[one]
+        return [token for position, token in enumerate(swapped) if position not in self.drop]
+
+
+NO_EDIT = Edit()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One text as a batch of one, after an edit."""
+
+    tokenizer: Tokenizer
+    padding: Padding
+    ids: list[int]  # without <eos> and pads
+    before: int
+    behind: int
+
+    @classmethod
+    def read(cls, model: Predictor, text: str, edit: Edit, intervene: Intervention) -> Source:
+        """The text as the model reads it, cleaned as its training data were.
+
+        Positions count the tokens of the cleaned text.
+
+        Raises ExperimentError for an intervention that does not fit the text, and for what is not a
+        text.
+        """
+        model.check_intervention(intervene)
+        tokenizer = model.source_tokenizer
+        (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
+        source = cls(tokenizer, model.padding, edit.apply(ids), edit.before, edit.behind)
+        check_sources(intervene, source.batch([]))
+        return source
+
+    def batch(self, target: Sequence[int]) -> Batch:
+        """The source with its pads beside a target, which has no `<eos>`."""
+        batch = make_batch([self.ids], [list(target)], self.padding)
+        pads_before = batch.source.new_full((1, self.before), PAD)
+        pads_behind = batch.source.new_full((1, self.behind), PAD)
+        padded = torch.cat([pads_before, batch.source, pads_behind], dim=1)
+        return replace(batch, source=padded, source_mask=padded != PAD)
+
+    @property
+    def tokens(self) -> list[str]:
+        """S, pads among them."""
+        return self.tokenizer.tokens(self.batch([]).source[0].tolist())
+
+
+def first_known_text(model: Predictor, texts: Sequence[str]) -> str:
+    """The first text of which at most half of the tokens are `<unk>`; "" for none."""
+    ids_of_texts = model.source_tokenizer.encode_ids(cleaned(texts, model.cleaning))
+    for text, ids in zip(texts, ids_of_texts, strict=True):
+        if 2 * ids.count(UNK) <= len(ids):
+            return text
+    return ""
+
+
+def score_name(attention: Any) -> str:
+    """The class of the score, that of the first head."""
+    score = score_of(heads_of(attention)[0])
+    return type(score).__name__.removesuffix("Score")
+
+
+def score_of(head: Any) -> Any:
+    """The score of a head, under a projection where there is one."""
+    return getattr(head.score, "score", head.score)
+
+
+def heads_of(attention: Any) -> list[Any]:
+    """The heads of an attention, which is its own single head where it has no others."""
+    return list(getattr(attention, "attentions", [attention]))
+
+
+def rounded(numbers: Tensor) -> Any:
+    """Nested lists of numbers with as many decimals as a page needs."""
+    return torch.round(numbers.double(), decimals=DECIMALS).tolist()

@@ -1,0 +1,76 @@
+"""What the explorer shows of a translation model: its analyses, and pairs of the test split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attnlab.data.prepared import PreparedData
+from attnlab.errors import ExperimentError
+from attnlab.tasks.cleaning import cleaned
+from attnlab.tasks.predictor import ExplorerPage
+from attnlab.tasks.translation.analysis import parts_of, score, translate
+from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.step_numbers import step_numbers
+from attnlab.tasks.translation.translator import Translator
+
+EXAMPLE = "Wednesday, January 13, 2010"
+MAX_PAIRS = 200  # test pairs that the page offers
+ANALYSES: dict[str, Callable[..., Any]] = {
+    "translate": translate,
+    "score": score,
+    "beam": beam,
+    "step_numbers": step_numbers,
+}
+
+
+def page_of(translator: Translator) -> ExplorerPage:
+    return ExplorerPage(
+        kind="translation",
+        example=EXAMPLE,
+        parts=parts_of(translator),
+        analyses=ANALYSES,
+        read_pairs=lambda folder: first_pairs(translator, read_pairs(folder)),
+    )
+
+
+def read_pairs(folder: Path) -> PreparedData:
+    """The prepared pairs of a folder; raises ExperimentError where it has other data, or none."""
+    has_pairs = all((folder / name).is_file() for name in PreparedData.tokenizer_files)
+    if (folder / "data.json").is_file() and not has_pairs:
+        raise ExperimentError(f"--data {folder} holds no sentence pairs; leave it out")
+    return PreparedData(folder)
+
+
+def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:
+    """The first pairs of the test split.
+
+    Returns:
+        of each pair `source` and `target`, two texts, and `sure` and `possible`, lists of [target
+        position, source position]. The lists are empty where the corpus has no alignment, or the
+        model splits the texts into other tokens than those which the alignment links.
+    """
+    split = data.split("test")
+    rows = range(min(len(split), MAX_PAIRS))
+    sources = [split.source_text(row) for row in rows]
+    targets = [split.target_text(row) for row in rows]
+    # The model may clean and split its texts in another way than these data were.
+    source_ids = translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning))
+    target_ids = translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning))
+
+    pairs = []
+    for row in rows:
+        pair: dict[str, Any] = {
+            "source": sources[row],
+            "target": targets[row],
+            "sure": [],
+            "possible": [],
+        }
+        has_source_tokens = source_ids[row] == split.source[row].tolist()
+        has_target_tokens = target_ids[row] == split.target[row].tolist()
+        if has_source_tokens and has_target_tokens:
+            pair["sure"] = split.links("sure", row).tolist()
+            pair["possible"] = split.links("possible", row).tolist()
+        pairs.append(pair)
+    return pairs

@@ -1,0 +1,88 @@
+"""The LightningModule of translation: training, validation and metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+from torchmetrics import MeanMetric, Metric
+
+from attnlab.batch import Batch
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.tasks.translation.settings import (
+    FREE_RUNNING,
+    PERPLEXITY,
+    TOKEN_NLL,
+    TranslationTraining,
+)
+from attnlab.training.loss import summed_loss, summed_nll
+from attnlab.training.module import LabModule
+from attnlab.training.teacher_forcing import toss
+
+
+class Seq2SeqModule(LabModule):
+    """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
+
+    Args:
+        text_metrics: updated with hypotheses and references as text.
+        decode: turns target ids into text.
+        references: gives the target texts of rows of the validation split.
+        seed: of the teacher-forcing coins.
+    """
+
+    epoch_metric = "train/epoch_token_nll"
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        settings: TranslationTraining,
+        text_metrics: Metric,
+        decode: Callable[[list[int]], str],
+        references: Callable[[Sequence[int]], list[str]],
+        seed: int,
+    ) -> None:
+        super().__init__(model, settings)
+        self.text_metrics = text_metrics
+        self.decode = decode
+        self.references = references
+        self.seed = seed
+        self.validation_nll = MeanMetric(nan_strategy=math.nan)
+
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
+        feed_reference = toss(forcing, self.global_step, batch, self.seed)
+        unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
+        loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
+        tokens, shown = batch.num_target_tokens, {"token_nll": nll}
+        if unrolled.coverage_loss is not None:
+            loss = loss + unrolled.coverage_loss
+            shown["coverage_loss"] = unrolled.coverage_loss
+        if smoothing or unrolled.coverage_loss is not None:
+            shown["loss"] = loss
+        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means.
+        # It is a separate metric because `log(..., sync_dist=True)` rounds the number of tokens
+        # down when there are several processes.
+        self.training_nll.update(nll.detach() / tokens, weight=tokens)
+        if self.is_recorded:
+            self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+        return self.mean_over_batch(loss, tokens, shown)
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        tokens = batch.num_target_tokens
+        nll = summed_nll(self.model.output, self.model(batch), batch)
+        self.validation_nll.update(nll / tokens, weight=tokens)
+        found = self.settings.validation_search(self.model, batch.source, batch.source_mask)
+        hypotheses = [self.decode(best[0].tokens) for best in found]
+        self.text_metrics.update(hypotheses, self.references(batch.rows.tolist()))
+
+    def on_validation_epoch_end(self) -> None:
+        token_nll = self.validation_nll.compute()
+        free_running = {
+            f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()
+        }
+        self.log_validation(
+            token_nll, {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
+        )
+        self.validation_nll.reset()
+        self.text_metrics.reset()
