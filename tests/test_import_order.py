@@ -35,8 +35,8 @@ LEVELS = {
     "training": 5,
     "evaluation": 6,
     "plots": 7,
-    "inference": 8,
-    "runs": 9,
+    "runs": 8,
+    "tasks": 9,
     "experiment": 10,
     "report": 11,
     "studies": 12,
@@ -51,6 +51,8 @@ HOMES = {
     "hydra": {"experiment", "pipelines"},
     "omegaconf": {"experiment", "pipelines"},
 }
+# MLflow runs it by its path, as a program of a user's; no module of the package imports it.
+SERVED = PACKAGE / "runs" / "served_model.py"
 FILES = sorted([*PACKAGE.rglob("*.py"), *PIPELINES.rglob("*.py")])
 
 
@@ -82,7 +84,11 @@ def test_import_check_finds_the_files():
     assert "attnlab.batch.Padding" in imports_of(PACKAGE / "model" / "seq2seq.py")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path != SERVED],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_imports_point_only_to_lower_levels(path: Path):
     here = place_of(path)
     for name in imports_of(path):
@@ -119,7 +125,7 @@ def test_model_is_complete_without_what_makes_it_faster():
         if any(f"{name}.".startswith("attnlab.model.fast.") for name in imports_of(path))
     }
     outside = {path for path in users if not path.is_relative_to(FAST)}
-    assert PACKAGE / "training" / "modules.py" in outside
+    assert PACKAGE / "training" / "module.py" in outside
     assert not [path for path in outside if place_of(path) == "model"]
 
 

@@ -8,6 +8,7 @@ import torch
 
 from attnlab.batch import EOS
 from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.classification.analysis import classify
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
 from attnlab.tasks.translation.beam_tree import beam
@@ -240,7 +241,7 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     seen.page.get_by_label("Mask the pads").uncheck()
     seen.settle()
     unmasked = Intervention("uniform", hide=[2], mask_pads=False)
-    shown = analysis.classify(classifier, "good <b> film", unmasked, Edit(before=2))
+    shown = classify(classifier, "good <b> film", unmasked, Edit(before=2))
     np.testing.assert_allclose(second.evaluate_all(weights), shown["attention"], atol=1e-5)
     seen.page.get_by_role("button", name="Reset").click()
     seen.page.locator(".sliders input").nth(1).fill("1")

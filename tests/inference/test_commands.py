@@ -357,11 +357,11 @@ MISTAKES = {
     "no folder": (["translate", "nowhere", "x"], "nowhere must be a model folder"),
     "a classifier translates": (
         ["translate", "{c}", "x"],
-        "holds no model that translates; use attnlab classify",
+        "a model that classifies, which attnlab translate does not take; use attnlab classify",
     ),
     "a translator classifies": (
         ["classify", "{m}", "x"],
-        "holds no model that classifies; use attnlab translate",
+        "a model that translates, which attnlab classify does not take; use attnlab translate",
     ),
     "unknown setting": (
         ["translate", "{m}", "x", "--set", "bean=3"],

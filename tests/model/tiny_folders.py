@@ -73,7 +73,7 @@ def save(
     config = {"model": model, "padding": PADDING, "search": search}
     if cleaning is not None:
         config["data"] = {"cleaning": cleaning}
-    save_model(folder, louder, config, facts, folder.parent)
+    save_model(folder, louder, config, facts, sorted(folder.parent.glob("*.json")))
     return folder
 
 

@@ -17,6 +17,7 @@ from test_refusals import left, refused
 
 from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
+from attnlab.tasks.classification.task import Classification
 
 TASK = (
     "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8",
@@ -61,7 +62,7 @@ def test_train_then_again_then_evaluate_and_report(
     assert metrics["accuracy"] == metrics["f1"] == 1.0
     assert {path.name for path in (output / "evaluation").iterdir()} == {
         "metrics.json", "signatures.json", "confusions.json", "predictions.jsonl", "attention.npz",
-        "sentences.png", "sentences.html", "confusion_matrix.png",
+        "sentences.png", "sentences.html", "confusion_matrix.png", "task.json",
     }  # fmt: skip
     confusions = json.loads((output / "evaluation" / "confusions.json").read_text())
     assert confusions == {"labels": ["good", "bad"], "counts": [[12, 0], [0, 12]]}
@@ -213,9 +214,8 @@ def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
     params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
     succeeded(command("compose.py"))
-    assert (
-        yaml.safe_load((folder / "build" / "resolved.yaml").read_text())["task"] == "classification"
-    )
+    resolved = yaml.safe_load((folder / "build" / "resolved.yaml").read_text())
+    assert resolved["task"] == Classification().node
     refused(
         command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"),
         "data.path: there is no",

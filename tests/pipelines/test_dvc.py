@@ -99,7 +99,7 @@ def test_edited_comment_trains_nothing_again(
     """DVC sees another file, and the command of the stage finds that the training is finished."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(copy / "src"))  # the code that runs is the edited one
-    for module in ("training/modules.py", "data/prepare.py", "evaluation/evaluate.py"):
+    for module in ("training/module.py", "data/prepare.py", "tasks/translation/evaluation.py"):
         path = copy / "src" / "attnlab" / module
         text = path.read_text(encoding="utf-8").replace('"""', '"""Edited. ', 1)
         path.write_text(f"# A comment.\n{text}", encoding="utf-8")
@@ -114,7 +114,7 @@ def test_edited_comment_trains_nothing_again(
     } == trained
 
     # Code that does something else is another experiment.
-    path = copy / "src" / "attnlab" / "training" / "modules.py"
+    path = copy / "src" / "attnlab" / "training" / "module.py"
     path.write_text(f"{path.read_text(encoding='utf-8')}\n_MORE = 1\n", encoding="utf-8")
     assert ran(dvc(copy, "repro", "--single-item", "train")) == ["train"]
     assert len(list(copy.glob("runs/points/*/done.json"))) == 2

@@ -36,7 +36,7 @@ SECTIONS = {
     "evaluate": experiment.EVALUATE_SECTIONS,
 }
 SOURCES = {
-    "compose": (),
+    "compose": ("task:check,monitored",),
     "prepare": PREPARE_SOURCES,
     "train": TRAIN_SOURCES,
     "evaluate": EVALUATE_SOURCES,
@@ -56,7 +56,13 @@ def code_of(stage: str) -> list[str]:
     sections = {"compose": ("",), "evaluate": (*experiment.EVALUATE_SECTIONS, "model")}.get(
         stage, SECTIONS.get(stage, ())
     )
-    choices = [file for section in sections for file in (ROOT / "conf" / section).rglob("*.yaml")]
+    choices = [
+        file
+        for section in sections
+        for file in (ROOT / "conf" / section).rglob("*.yaml")
+        # What a stage calls of a task stands in SOURCES; its class names all that the others call.
+        if file.parent.name != "task"
+    ]
     roots = {
         module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))
     }
@@ -69,7 +75,10 @@ def code_of(stage: str) -> list[str]:
     for file in used:
         package = PACKAGE_ROOT / file.relative_to(PACKAGE_ROOT).parts[0]
         of_package = [path for path in used if path.is_relative_to(package)]
-        places.add(package if len(of_package) > 2 else file)
+        # A task has its report beside its training, and no stage depends on both.
+        in_parts = package.name == "tasks" and stage != "compare"
+        stands_for_its_files = len(of_package) > 2 and not in_parts
+        places.add(package if stands_for_its_files else file)
     return without_inner(
         [f"pipelines/{stage}.py", *(str(place.relative_to(ROOT)) for place in places)]
     )

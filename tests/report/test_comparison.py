@@ -336,7 +336,7 @@ def test_findings_refuse_runs_of_two_tasks(compared: ComparedRuns, tmp_path: Pat
     )
     assert other.title == "attention × seed: 1 run of 1 system"
     with pytest.raises(
-        ExperimentError, match="translations and classifications cannot be compared"
+        ExperimentError, match="runs of classification and translation cannot be compared"
     ):
         findings_of([*compared.runs, *other.runs], WANTED, silent)
 

@@ -11,6 +11,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from attnlab.runs.moved_store import DATABASE_NAME
 from attnlab.runs.run_folder import RunRecord
 from attnlab.runs.tracking import MlflowTracking
+from attnlab.tasks.translation.translator import Translator
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
@@ -58,7 +59,13 @@ CONFIG = {
 @pytest.fixture
 def record():
     return RunRecord(
-        CONFIG, "0123456789abcdef", "d" * 64, data_source="runs/data/1", data_facts={"train": 80}
+        CONFIG,
+        "0123456789abcdef",
+        "d" * 64,
+        data_source="runs/data/1",
+        data_facts={"train": 80},
+        served=Translator.served,
+        example="a text",
     )
 
 

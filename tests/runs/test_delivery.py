@@ -14,9 +14,11 @@ from unittest.mock import patch
 import pytest
 from filelock import FileLock, Timeout
 
+from attnlab.data.row_kinds import Pairs
 from attnlab.experiment import evaluation
 from attnlab.experiment.run import experiment_lock
 from attnlab.runs.delivery import deliver
+from attnlab.tasks.translation.translator import Translator
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
@@ -179,10 +181,17 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluation, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluation, "name_of_run", lambda *_: "a name")
     monkeypatch.setattr(evaluation, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
-    whole, prepared = experiment(), SimpleNamespace(digest="d", folder=tmp_path / "data", sizes={})
+    rows = SimpleNamespace(source_text=lambda row: "a text")
+    prepared = SimpleNamespace(
+        digest="d", folder=tmp_path / "data", sizes={}, split=lambda name: rows
+    )
+    whole = experiment()
     whole.hardware = SimpleNamespace(repeatable="yes")
     whole.task = SimpleNamespace(
-        columns=("source",), open_data=lambda _: prepared, check_same_tokens=lambda *_: None
+        rows=Pairs,
+        predictor=lambda: Translator,
+        open_data=lambda _: prepared,
+        check_same_tokens=lambda *_: None,
     )
     with experiment_lock(point):
         pass  # trained

@@ -27,8 +27,10 @@ from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.row_kinds import Pairs
 from attnlab.experiment.composition import compose
-from attnlab.runs.logged_model import SEARCH_PARAMS, save_logged_model
+from attnlab.runs.logged_model import save_logged_model
+from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.search_settings import SEARCHES
+from attnlab.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def served(translator_folder, tmp_path_factory):
     place = tmp_path_factory.mktemp("served") / "model"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", list(sys.path))
-        save_logged_model(place, translator_folder, "translator", SOURCES[0], Model())
+        save_logged_model(place, translator_folder, Translator.served, SOURCES[0], Model())
         return mlflow.pyfunc.load_model(str(place))
 
 
@@ -102,7 +104,8 @@ def test_logged_classifier_gives_labels_probabilities_and_attention_on_request(
     tracking, runs, point, record, client, classifier_folder
 ):
     shutil.copytree(classifier_folder, point / "model")
-    with tracking().start(runs, point, record) as run:
+    of_classifier = replace(record, served=SentenceClassifier.served, example="a text")
+    with tracking().start(runs, point, of_classifier) as run:
         pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
@@ -125,9 +128,9 @@ def test_signature_has_every_setting_of_the_searches(served):
     settings = {
         name for kind, _ in SEARCHES.values() for name in inspect.signature(kind).parameters
     }
-    assert set(SEARCH_PARAMS) == settings - {"size"} | {"search", "beam"}
+    assert set(Translator.served.settings) == settings - {"size"} | {"search", "beam"}
     params = {param.name: param.default for param in served.metadata.get_params_schema()}
-    assert params == {"attention": False, **dict.fromkeys(SEARCH_PARAMS)}
+    assert params == {"attention": False, **dict.fromkeys(Translator.served.settings)}
 
 
 def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
@@ -136,15 +139,14 @@ def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
     corpus = bind(compose(["data=copy", "data.num_pairs=200"]).logged["data"], Corpus, "data")
     prepare(corpus, Pairs, tmp_path / "prepared")
     shutil.copytree(translator_folder, point / "model")
-    with tracking().start(
-        runs, point, replace(record, data_source=str(tmp_path / "prepared"))
-    ) as run:
+    text = PreparedData(tmp_path / "prepared").split("validation").source_text(0)
+    of_data = replace(record, served=Translator.served, example=text)
+    with tracking().start(runs, point, of_data) as run:
         pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     location = Path(
         client.get_logged_model(output.model_id).artifact_location.removeprefix("file://")
     )
-    text = PreparedData(tmp_path / "prepared").split("validation").source_text(0)
     example = json.loads((location / "serving_input_example.json").read_text())
     assert example == {"inputs": [text], "params": {"attention": True}}
 
@@ -184,7 +186,8 @@ def test_served_model_answers_texts_in_another_form_as_the_clean_ones(tmp_path, 
         folder = write_classifier(
             tmp_path, CLEANING | {"_target_": "attnlab.data.corpus.SentenceCleaning"}
         )
-    save_logged_model(tmp_path / "served", folder, kind, SOURCES[0], Model())
+    served = load(folder).served
+    save_logged_model(tmp_path / "served", folder, served, SOURCES[0], Model())
     ours = mlflow.pyfunc.load_model(str(tmp_path / "served"))
     clean = ours.predict(SOURCES, params={"attention": True})
     for change in FORMS.values():

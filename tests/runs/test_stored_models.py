@@ -13,7 +13,6 @@ from attnlab.errors import ExperimentError
 from attnlab.runs.moved_store import DATABASE_NAME
 from attnlab.runs.run_folder import RunRecord
 from attnlab.runs.tracking import MlflowTracking
-from attnlab.tasks.answers import plain_answers
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator
 
@@ -90,7 +89,7 @@ def test_logged_model_is_loaded_by_the_address_that_mlflow_shows(filled, folders
 def same_answers(loaded, expected):
     assert isinstance(loaded, Translator | SentenceClassifier)
     assert type(loaded) is type(expected)
-    assert plain_answers(loaded, SOURCES) == plain_answers(expected, SOURCES)
+    assert loaded.plain_answers(SOURCES) == expected.plain_answers(SOURCES)
 
 
 def test_newest_of_two_models_of_a_run_is_loaded(tracking, runs, point, record, folders):

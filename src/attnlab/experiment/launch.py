@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -34,8 +34,10 @@ from attnlab.experiment.override_text import unreadable
 from attnlab.project import pipeline_command, with_pipeline_commands
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import exit_with, running, starting_process
-from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo, print_any_character, show_problems
+
+if TYPE_CHECKING:
+    from attnlab.tasks.task import Experiment
 
 ENVIRONMENT = {
     # Dependencies that would call home, or warn about how they were started.

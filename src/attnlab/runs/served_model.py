@@ -13,8 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from attnlab.errors import ExperimentError
-from attnlab.tasks.saved import load_predictor
+from attnlab import ExperimentError, load
 
 COLUMN = "text"
 
@@ -26,7 +25,7 @@ class ServedModel(PythonModel):
     """
 
     def load_context(self, context: PythonModelContext) -> None:
-        self.model = load_predictor(Path(context.artifacts["model"]))
+        self.model = load(Path(context.artifacts["model"]))
 
     # The signature makes a table of every input; with the type hint list[str], MLflow ignores it.
     def predict(

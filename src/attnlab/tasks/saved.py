@@ -31,12 +31,13 @@ def task_of_model(folder: Path, allow: Collection[str] = ()) -> Task:
 
     Raises ExperimentError where the folder is broken, or names a class that is not allowed.
     """
+    facts = read_facts(folder)
     config = read_config(folder)
     if isinstance(config.get("task"), Mapping):
         task: Task = bind_section(config, "task", Task, allow)
         return task
     # An older folder
-    return Classification() if "num_classes" in read_facts(folder).sizes else Translation()
+    return Classification() if "num_classes" in facts.sizes else Translation()
 
 
 def shipped_task_of_model(folder: Path) -> Task | None:

@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from attnlab.config.binding import TARGET
 from attnlab.config.identity import experiment_identity
 from attnlab.config.paths import resolve_path
-from attnlab.data.prepared import PreparedFolder
-from attnlab.data.row_kinds import RowKind
 from attnlab.errors import ExperimentError
 from attnlab.progress import Progress
-from attnlab.tasks.predictor import Predictor
-from attnlab.tasks.report_section import ReportSection
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -24,9 +20,13 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
+    from attnlab.data.prepared import PreparedFolder
+    from attnlab.data.row_kinds import RowKind
     from attnlab.runs.pictures import Pictures
     from attnlab.runs.sweep_settings import Launcher, Sweep
     from attnlab.runs.tracking import Tracking
+    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.report_section import ReportSection
     from attnlab.training.hardware import Hardware
 
 # Which sections decide the output of a stage. dvc.yaml says the same to DVC. The functions that
@@ -212,6 +212,8 @@ class Task(ABC):
 
     def report_section(self) -> ReportSection:
         """What the pages show of an evaluation; by default its metrics alone."""
+        from attnlab.tasks.report_section import ReportSection  # imports matplotlib
+
         return ReportSection()
 
 

@@ -16,8 +16,6 @@ from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
 from attnlab.progress import Progress
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
-from attnlab.tasks.predictor import Predictor
-from attnlab.tasks.report_section import ReportSection
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.training.settings import LOGGED_STEPS
 
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.runs.pictures import Pictures
+    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.report_section import ReportSection
 
 
 class Classification(Task):

@@ -18,8 +18,6 @@ from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
-from attnlab.tasks.predictor import Predictor
-from attnlab.tasks.report_section import ReportSection
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.tasks.translation.settings import (
     FREE_RUNNING,
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.runs.pictures import Pictures
+    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.report_section import ReportSection
 
 
 class Translation(Task):
