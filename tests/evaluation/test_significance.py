@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import norm, t
 
 from attnlab.evaluation.significance import SystemSample, holm, letter_groups, p_of_difference
 
@@ -86,6 +86,34 @@ def test_p_of_difference_is_none_without_resampling():
     assert p_of_difference(one, one) is None
     assert p_of_difference(one, measured([1.0], 5)) is None
     assert p_of_difference(measured([1.0, 2.0], None, np.array([0.0, 1.0, 2.0])), one) is not None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (([2.0, 2.0], None, STILL), ([1.0], 11, APART)),
+        (([2.0, 2.0], 11, APART), ([1.0, 1.0], None, STILL)),
+        (([2.0, 3.0], None, STILL), ([1.0], 11, APART)),
+        (([2.0, 3.0], 11, APART), ([1.0, 1.0], 11, STILL)),
+    ],
+)
+def test_p_of_difference_of_mixed_systems_is_a_probability(
+    first: tuple[list[float], int | None, np.ndarray],
+    second: tuple[list[float], int | None, np.ndarray],
+):
+    """Whether seeds differ, or sentences are known, for one of the systems alone."""
+    one, other = measured(*first), measured(*second)
+    p = p_of_difference(one, other)
+    assert p is not None
+    assert 0 < p < 1
+    assert p == p_of_difference(other, one)
+
+
+def test_p_of_difference_without_variance_of_seeds_is_that_of_the_normal_distribution():
+    agreeing = measured([2.0, 2.0], None)
+    by_sentences_alone = measured([1.0], 11, APART)
+    expected = 2 * float(norm.sf(1 / 6))
+    assert p_of_difference(agreeing, by_sentences_alone) == pytest.approx(expected, rel=1e-12)
 
 
 def test_holm_matches_hand_calculation() -> None:

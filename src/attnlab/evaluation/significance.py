@@ -202,9 +202,19 @@ def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
     if sentences is not None:
         sentence_variance = max(0.0, variance - seed_variance)
         parts.append((sentence_variance, max(1, sentences - 1)))
-    total = sum(part for part, _ in parts)
-    degrees = total**2 / sum(part**2 / own_degrees for part, own_degrees in parts)
-    return float(2 * stdtr(degrees, -abs(difference) / np.sqrt(variance)))
+    return float(2 * stdtr(_degrees_of_freedom(parts), -abs(difference) / np.sqrt(variance)))
+
+
+def _degrees_of_freedom(parts: Sequence[tuple[float, int]]) -> float:
+    """Satterthwaite's degrees of freedom of a sum of variances, each with its own degrees.
+
+    parts: (variance, degrees of freedom). Without any variance, Student's t is the normal
+        distribution: infinitely many.
+    """
+    total = sum(variance for variance, _ in parts)
+    if total == 0:
+        return math.inf
+    return total**2 / sum(variance**2 / degrees for variance, degrees in parts)
 
 
 def _variance_of_seeds(first: SystemSample, second: SystemSample) -> list[tuple[float, int]]:
