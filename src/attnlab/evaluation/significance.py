@@ -245,11 +245,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     less than the one before it, or more than 1. Rejecting what is below 0.05 rejects any true
     hypothesis at all with a probability of 0.05 at most.
     """
-    values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    scaled = values[order] * np.arange(len(values), 0, -1)
-    corrected = np.empty_like(values)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    # Loads pandas and scipy.stats, which take a second.
+    from statsmodels.stats.multitest import multipletests
+
+    _, corrected, _, _ = multipletests(p_values, method="holm")
     return corrected.tolist()
 
 
