@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, JSON read with clear errors.
+"""Files and folders: paths of the config, atomic writes, JSON read with clear errors.
 
 Content reaches the disk before its rename does: a rename may survive a power failure that the
 content did not.
@@ -21,6 +21,22 @@ from pydantic import TypeAdapter, ValidationError
 from attnlab.errors import ExperimentError
 
 RecordT = TypeVar("RecordT")
+
+
+def resolve_path(path: str) -> Path:
+    """The absolute path of a path in the config, which counts from the current folder.
+
+    For a job, that is the folder in which its command was started.
+    """
+    return Path(os.path.expanduser(path)).resolve()
+
+
+def project_path(path: str | Path) -> Path:
+    """The absolute path of a path that counts from the project.
+
+    DVC's queue works in temporary copies of it; there, a relative path starts at $DVC_ROOT.
+    """
+    return Path(os.environ.get("DVC_ROOT") or Path.cwd(), path)
 
 
 @contextmanager

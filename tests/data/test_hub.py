@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from attnlab.data.hub import resolve
+from attnlab.data.hub import raw_data_path
 from attnlab.errors import ExperimentError
 
 FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
@@ -136,9 +136,9 @@ def test_hub_corpus_relative_path_starts_at_the_project(
     monkeypatch.chdir(tmp_path)
     assert len(hub_corpus("corpus").load()["train"]) == 20
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert resolve("corpus") == tmp_path / "elsewhere" / "corpus"
+    assert raw_data_path("corpus") == tmp_path / "elsewhere" / "corpus"
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
-    assert resolve("corpus") == tmp_path / "corpus"
+    assert raw_data_path("corpus") == tmp_path / "corpus"
     assert len(hub_corpus("corpus").load()["train"]) == 20
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from attnlab.errors import ExperimentError, show
+from attnlab.files import project_path
 
 NotEmpty = Annotated[str, Field(min_length=1)]
 
@@ -51,15 +52,7 @@ class Paths:
 
 def runs_folder(runs: str) -> Path:
     """`paths.runs`, resolved against the project even where DVC works in a temporary copy of it."""
-    return Path(os.environ.get("DVC_ROOT", "."), runs).resolve()
-
-
-def resolve_path(path: str) -> Path:
-    """The absolute path of a path in the config, which counts from the current folder.
-
-    For a job, that is the folder in which its command was started.
-    """
-    return Path(os.path.expanduser(path)).resolve()
+    return project_path(runs).resolve()
 
 
 def path_from(runs_folder: Path, path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from attnlab.data.pharaoh import with_links
 from attnlab.data.raw import SEPARATOR_NAMES
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
+from attnlab.files import project_path
 
 if TYPE_CHECKING:
     import datasets
@@ -109,7 +109,7 @@ class HubDataset:
         from attnlab.data.raw.rows import Format
 
         wanted = {key: column for key, column in columns.items() if column is not None}
-        path = None if self.path is None else resolve(self.path)
+        path = None if self.path is None else raw_data_path(self.path)
         separator = None if self.separator is None else _separator(self.separator)
         form = Format(self.columns, separator, self.encoding)
         raw = RawData(self.dataset, path, self.name, self.revision, wanted, form)
@@ -254,15 +254,18 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
         return self._split(with_typed_labels(read, names))
 
 
-def resolve(path: str) -> Path:
-    """The absolute path; a relative one starts at the project, also in the copies of DVC's queue.
+def raw_data_path(path: str) -> Path:
+    """The absolute path of `data.path`.
 
     Hangul and accents may be written in the other Unicode form than the folder's name.
     """
-    given = Path(path).expanduser()
-    place = given if given.is_absolute() else Path(os.environ.get("DVC_ROOT") or Path.cwd()) / given
-    forms = [place, *(Path(unicodedata.normalize(form, str(place))) for form in ("NFC", "NFD"))]
-    return next((each for each in forms if each.exists()), place)
+    as_written = project_path(Path(path).expanduser())
+    composed = Path(unicodedata.normalize("NFC", str(as_written)))
+    decomposed = Path(unicodedata.normalize("NFD", str(as_written)))
+    for place in (as_written, composed, decomposed):
+        if place.exists():
+            return place
+    return as_written
 
 
 def raw_state(path: str | None) -> str:
@@ -272,7 +275,7 @@ def raw_state(path: str | None) -> str:
     """
     if path is None:
         return ""
-    place = resolve(path)
+    place = raw_data_path(path)
     files = [file for file in (place, *sorted(place.rglob("*"))) if file.is_file()]
     return "\n".join(
         f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files

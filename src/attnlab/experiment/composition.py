@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind, bind_sections
 from attnlab.config.params import leaves
-from attnlab.config.paths import Paths, resolve_path
+from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.hydra_config import (
     choices_of,
@@ -25,6 +25,7 @@ from attnlab.experiment.hydra_config import (
     compose_in_command,
     hydra_error_sentence,
 )
+from attnlab.files import resolve_path
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.project import CONF
 from attnlab.runs.mlflow_variables import with_environment

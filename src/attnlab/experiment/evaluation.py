@@ -17,7 +17,7 @@ from rich.table import Table
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
-from attnlab.config.paths import EVALUATION, check_replaceable, resolve_path
+from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
@@ -28,7 +28,7 @@ from attnlab.experiment.run import (
     record_of,
     run_state,
 )
-from attnlab.files import atomic_file, atomic_folder, write_json
+from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note

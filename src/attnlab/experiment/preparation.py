@@ -8,12 +8,12 @@ from typing import Any
 
 from filelock import FileLock
 
-from attnlab.config.paths import PREPARED_DATA, check_replaceable, resolve_path
+from attnlab.config.paths import PREPARED_DATA, check_replaceable
 from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, resolve_path
 from attnlab.progress import progress_bars
 from attnlab.tasks.task import PREPARE_SECTIONS, Experiment
 

@@ -21,16 +21,10 @@ from filelock import FileLock, Timeout
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
-from attnlab.config.paths import (
-    LEARNING_CURVES,
-    MODEL,
-    check_replaceable,
-    path_from,
-    resolve_path,
-)
+from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_job import command_line
-from attnlab.files import atomic_folder, read_own_record
+from attnlab.files import atomic_folder, read_own_record, resolve_path
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.run_folder import (

@@ -13,6 +13,7 @@ from rich.table import Table
 from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
+from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
@@ -78,7 +79,7 @@ def _folder_of(
     compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None
 ) -> Path:
     if settings.into is not None:
-        return Path(settings.into).expanduser().resolve()
+        return resolve_path(settings.into)
     above = settings.runs_folder if sweep is None else sweep.path
     return above / place_of(compared, sweep)
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.paths import REPORT, check_replaceable, resolve_path
+from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
@@ -15,7 +15,7 @@ from attnlab.experiment.hydra_config import shown_choices
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import ExperimentRun
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, resolve_path
 from attnlab.report.page import write_report
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo

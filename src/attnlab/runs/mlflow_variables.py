@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from attnlab.errors import ExperimentError, masked, show
+from attnlab.files import project_path
 
 _ADDRESS = re.compile(r"(https?://|sqlite:///|(postgresql|mysql|mssql)(\+\w+)?://).+")
 URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
@@ -22,8 +22,7 @@ def uri_of_environment() -> str | None:
     address = os.environ.get(URI_VARIABLE) or None
     if address is None or not address.startswith("sqlite:///"):
         return address
-    project = os.environ.get("DVC_ROOT", ".")  # also where DVC works in a temporary copy of it
-    return f"sqlite:///{os.path.abspath(Path(project, address.removeprefix('sqlite:///')))}"
+    return f"sqlite:///{os.path.abspath(project_path(address.removeprefix('sqlite:///')))}"
 
 
 def check_address(address: str, setting: str) -> None:

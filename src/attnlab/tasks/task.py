@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnlab.config.binding import TARGET
 from attnlab.config.identity import experiment_identity
-from attnlab.config.paths import resolve_path
 from attnlab.errors import ExperimentError
+from attnlab.files import resolve_path
 from attnlab.progress import Progress
 
 if TYPE_CHECKING:
