@@ -92,7 +92,7 @@ const viewsOf = (now) => VIEWS.filter((view) => view.kind === kind(now));
 const viewOf = (now) => viewsOf(now).find((view) => view.name === now.view) ?? viewsOf(now)[0];
 
 function show(now, content, base) {
-  const page = h("div", {}, header(now), sentence(now, base), tabs(now),
+  const page = h("div", {}, header(now), sourceAndTranslation(now, base), tabs(now),
     h("main", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${viewOf(now).name}`, "data-key": viewOf(now).name }, content));
   morph(app, page);
   const tab = app.querySelector("[role=tab][aria-selected=true]");
@@ -138,7 +138,7 @@ function takeAway(now) {
     !isSaved && h("button", { type: "button", onclick: page }, say("saveHtml")));
 }
 
-function sentence(now, base) {
+function sourceAndTranslation(now, base) {
   return h("section", { class: "sentence" },
     h("label", {}, h("span", { class: "label" }, say("source")),
       h("textarea", { rows: 1, value: now.text, placeholder: say("placeholder"), spellcheck: "false", readonly: isSaved,

@@ -40,9 +40,9 @@ export const classify = {
         h("hr", {}),
         h("p", { class: "quiet" }, say("weightsByHand")),
         sliders(own.source, row, (wanted) => update({ weights: { 0: wanted } }))),
-      sentence("own", own, say("ownWeights")),
+      colouredSentence("own", own, say("ownWeights")),
       h("p", { class: "quiet" }, say("classifyHint")),
-      sentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),
+      colouredSentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),
       h("div", { class: "scroll" }, h("table", { class: "effects classes" }, h("caption", {}, say("classes")),
         h("thead", {}, h("tr", {}, ["class", "before", "after"].map((name) => h("th", { scope: "col" }, say(name))), h("td", {}))),
         h("tbody", {}, Object.keys(own.probabilities).map((name) => h("tr", { class: name === after.label ? "selected" : "" },
@@ -52,7 +52,7 @@ export const classify = {
 };
 
 /** The tokens in the colours of their weights; with `onhide` as buttons that hide one from the attention, pads excepted. */
-function sentence(key, { source, attention }, title, hidden = [], onhide = null, before = 0, length = 0) {
+function colouredSentence(key, { source, attention }, title, hidden = [], onhide = null, before = 0, length = 0) {
   const most = Math.max(...attention, 1e-9);
   return h("figure", { class: "map", "data-key": key }, h("figcaption", {}, title),
     h("div", { class: "tokens coloured", role: "group", "aria-label": title }, source.map((token, i) => {
