@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-_IN_A_WHEEL = (_PACKAGE / "conf").is_dir()
-_ROOT = _PACKAGE if _IN_A_WHEEL else _PACKAGE.parents[1]
+IS_INSTALLED = (_PACKAGE / "conf").is_dir()  # from a wheel, and no clone
+_ROOT = _PACKAGE if IS_INSTALLED else _PACKAGE.parents[1]
 
 CONF = _ROOT / "conf"
 PIPELINES = _ROOT / "pipelines"
@@ -23,7 +23,7 @@ COMMAND_VARIABLE = "ATTNLAB_COMMAND"
 
 def pipeline_command(name: str) -> str:
     """How the user starts a pipeline: `attnlab train`, or `python pipelines/train.py`."""
-    if _IN_A_WHEEL or COMMAND_VARIABLE in os.environ:
+    if IS_INSTALLED or COMMAND_VARIABLE in os.environ:
         return f"attnlab {name}"
     return f"python pipelines/{name}.py"
 

@@ -1,6 +1,7 @@
 """A config as MLflow's params, and what a run's tags say of the code that ran."""
 
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,14 @@ def test_git_dirty_counts_every_change_but_the_lock_files_of_dvc(tmp_path, chang
         subprocess.run([*git, *arguments], check=True, capture_output=True)
     (tmp_path / changed).write_text("x = 1")
     assert git_tags(code)["git_dirty"] == dirty
+
+
+@pytest.mark.parametrize(
+    ("is_installed", "kind"), [(True, "installed package"), (False, "no git checkout")]
+)
+def test_git_revision_of_code_outside_of_git_names_the_version(
+    tmp_path, monkeypatch, is_installed, kind
+):
+    monkeypatch.setattr("attnlab.config.params.IS_INSTALLED", is_installed)
+    found = git_tags(tmp_path)["git_revision"]
+    assert found == f"none: attnlab {version('attnlab')} ({kind})"

@@ -40,7 +40,9 @@ def test_run_shows_its_config_and_its_origin(tracking, runs, point, record, clie
     assert (params["attention"], params["data"], params["search"]) == ("bahdanau", "dates", "beam")
     tags = found.data.tags
     assert (tags["identity"], tags["data_hash"]) == ("0123456789abcdef", "d" * 64)
-    assert re.fullmatch(r"[0-9a-f]{40}|none: not a git checkout", tags["git_revision"])
+    assert re.fullmatch(
+        r"[0-9a-f]{40}|none: attnlab [\d.]+ \(no git checkout\)", tags["git_revision"]
+    )
     assert tags["git_dirty"] in ("true", "false", "unknown")
     assert re.fullmatch(r"[0-9a-f]{64}", tags["config_hash"])
     assert {

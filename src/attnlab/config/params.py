@@ -16,7 +16,9 @@ from typing import Any
 
 from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.errors import masked
+from attnlab.project import IS_INSTALLED
 
+NO_REVISION = "none: "  # starts the tag `git_revision` of code that is in no git checkout
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing"
@@ -142,7 +144,9 @@ def git_tags(code: Path) -> dict[str, str]:
     belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
     revision = _git(code, "rev-parse", "HEAD") if belongs else None
     if revision is None:
-        return {"git_revision": "none: not a git checkout", "git_dirty": "unknown"}
+        kind = "installed package" if IS_INSTALLED else "no git checkout"
+        name = f"attnlab {version('attnlab')} ({kind})"
+        return {"git_revision": f"{NO_REVISION}{name}", "git_dirty": "unknown"}
     changes = _git(
         code,
         "status",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from attnlab.config.params import short_params
+from attnlab.config.params import NO_REVISION, short_params
 from attnlab.runs.run_folder import RunRecord, RunState
 
 # Of the metrics of a split, those that a person looks at first.
@@ -56,11 +56,18 @@ def _commands(state: RunState) -> str:
     """A block of shell commands, a line for each override; empty where nothing repeats the run."""
     if not state.record.command:
         return ""
-    revision = state.origin.get("mlflow.source.git.commit")
-    lines = [
-        "# the code was in no git checkout" if revision is None else f"git checkout {revision}"
-    ]
-    if revision is not None and state.origin.get("git_dirty") != "false":
-        lines.insert(0, "# there were changes that were not committed")
     program, words = state.record.command[:2], map(shlex.quote, state.record.command[2:])
-    return "\n".join(["```sh", *lines, " \\\n  ".join([shlex.join(program), *words]), "```"])
+    command = " \\\n  ".join([shlex.join(program), *words])
+    return "\n".join(["```sh", *_code_version(state.origin), command, "```"])
+
+
+def _code_version(origin: Mapping[str, str]) -> list[str]:
+    """Lines of a shell that check out the code that ran, or a comment that names it."""
+    revision = origin.get("mlflow.source.git.commit")
+    if revision is None:
+        name = origin.get("git_revision", "no git checkout").removeprefix(NO_REVISION)
+        return [f"# {name}"]
+    checkout = f"git checkout {revision}"
+    if origin.get("git_dirty") == "false":
+        return [checkout]
+    return ["# there were changes that were not committed", checkout]

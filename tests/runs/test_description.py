@@ -1,0 +1,29 @@
+"""The description of a run in MLflow: which code its command needs."""
+
+from attnlab.runs.description import description
+from attnlab.runs.run_folder import RunRecord, RunState
+
+COMMAND = ("attnlab", "train", "seed=2")
+
+
+def commands(**origin: str) -> list[str]:
+    """The lines of the block of commands of a run with these tags of its origin."""
+    record = RunRecord({}, "0123456789abcdef", "", command=COMMAND)
+    text = description(RunState(record, origin, log_model=False, started=0), metrics={})
+    first, *lines, last = text.splitlines()
+    assert (first, last) == ("```sh", "```")
+    return lines
+
+
+def test_description_of_an_installed_package_names_its_version():
+    lines = commands(git_revision="none: attnlab 0.1.0 (installed package)", git_dirty="unknown")
+    assert lines == ["# attnlab 0.1.0 (installed package)", "attnlab train \\", "  seed=2"]
+
+
+def test_description_of_a_checkout_checks_it_out_and_warns_of_changes():
+    checkout = {"mlflow.source.git.commit": "3f2c", "git_revision": "3f2c"}
+    assert commands(**checkout, git_dirty="false")[0] == "git checkout 3f2c"
+    assert commands(**checkout, git_dirty="true")[:2] == [
+        "# there were changes that were not committed",
+        "git checkout 3f2c",
+    ]
