@@ -69,7 +69,7 @@ EXPERIMENTS = {
 ONE = """
 import json, psutil
 from dataclasses import asdict
-from attnlab.experiment.launch import ENVIRONMENT
+from attnlab.experiment.user_errors import ENVIRONMENT
 import os, sys
 os.environ.update(ENVIRONMENT)
 from attnlab.experiment.composition import compose

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from attnlab.experiment.command_settings import DeliverSettings, read_settings
-from attnlab.experiment.launch import report_user_errors
+from attnlab.experiment.user_errors import report_user_errors
 
 if __name__ == "__main__":
     with report_user_errors():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
-from attnlab.experiment.launch import report_user_errors
+from attnlab.experiment.user_errors import report_user_errors
 from attnlab.project import pipeline_command, with_pipeline_commands
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ python pipelines/show.py
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import help_shown, report_user_errors
+from attnlab.experiment.command_help import help_shown
+from attnlab.experiment.user_errors import report_user_errors
 
 if __name__ == "__main__":
     with report_user_errors():

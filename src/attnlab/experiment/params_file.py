@@ -13,7 +13,7 @@ from attnlab.config.identity import config_digest
 from attnlab.config.params import leaves
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
-from attnlab.experiment.launch import CommandCallback
+from attnlab.experiment.command_callback import CommandCallback
 from attnlab.experiment.override_text import quoted
 from attnlab.files import atomic_file
 from attnlab.tasks.task import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
