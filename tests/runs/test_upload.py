@@ -1,5 +1,6 @@
 """Spools and outbox arrive in MLflow: all of it, once, with its own times."""
 
+import json
 import math
 from unittest.mock import Mock
 
@@ -109,6 +110,21 @@ def test_metrics_rewritten_after_a_damaged_checkpoint_are_uploaded_once(client, 
     spool.append({"loss": 6.0}, 6)
     upload()
     assert steps(client, run) == [1, 2, 3, 4, 5, 6]
+
+
+def test_upload_continues_from_the_note_of_an_earlier_version(
+    client, run, upload, spool, point, connection
+):
+    spool.append({"loss": 1.0}, 1)
+    upload()
+    noted = json.loads((point / "run" / "mlflow.json").read_text())
+    noted["spools"]["metrics.jsonl"] |= {"offset": spool.size(), "fingerprint": "0123456789abcdef"}
+    (point / "run" / "mlflow.json").write_text(json.dumps(noted))
+
+    spool.append({"loss": 0.5}, 2)
+    Run.read(point).change(safe_offset=None)
+    assert upload_run(Run.read(point), connection) is None
+    assert steps(client, run) == [1, 2]
 
 
 def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload):

@@ -16,11 +16,11 @@ def spool(tmp_path):
     return MetricSpool(tmp_path / "deep" / "metrics.jsonl")
 
 
-def test_spool_reads_appended_records_at_once_and_from_any_offset(spool):
+def test_spool_reads_appended_records_at_once_and_without_those_that_were_read(spool):
     spool.append({"loss": 2.5, "bleu": 10}, step=10, epoch=0)
     first, offset = spool.read()
     spool.append({"loss": 1.5}, step=20)
-    second, end = spool.read(offset)
+    second, end = spool.read(skip=1)
 
     assert (first[0].step, first[0].epoch, first[0].metrics) == (10, 0, {"loss": 2.5, "bleu": 10.0})
     assert [(record.step, record.epoch, record.metrics) for record in second] == [
@@ -28,7 +28,8 @@ def test_spool_reads_appended_records_at_once_and_from_any_offset(spool):
     ]
     assert second[0].time >= first[0].time > 1_600_000_000_000
     assert end == spool.size() == spool.path.stat().st_size
-    assert spool.read(0, up_to=offset) == (first, offset)
+    assert spool.read(up_to=offset) == (first, offset)
+    assert spool.read(skip=2) == ([], end)
 
 
 def test_spool_writes_nan_and_infinity_as_valid_json(spool):
@@ -78,10 +79,10 @@ def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
         file.write(damage + b"\n")
     spool.append({"loss": 2.0}, step=2)
     damaged = f"metrics.jsonl is damaged: invalid record at byte {first}"
-    for read in (spool.read, lambda: spool.read(first), lambda: spool.cut(spool.size())):
+    for read in (spool.read, lambda: spool.read(skip=1), lambda: spool.cut(spool.size())):
         with pytest.raises(ExperimentError, match=damaged):
             read()
-    assert len(spool.read(0, first)[0]) == 1
+    assert len(spool.read(up_to=first)[0]) == 1
     spool.cut(first)  # a checkpoint from before the damage
     assert len(spool.read()[0]) == 1
 

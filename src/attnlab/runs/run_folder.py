@@ -108,11 +108,13 @@ class RunState:
 
 @dataclass(frozen=True)
 class UploadedSpool:
-    """How far a spool was uploaded. fingerprint: of the bytes right before `offset`."""
+    """How far a spool was uploaded: the number of its records that MLflow has.
 
-    offset: int = 0
+    A number holds where an offset would not: after a damaged checkpoint, training goes back behind
+    what was uploaded, and writes the same records once more, with other times.
+    """
+
     records: int = 0
-    fingerprint: str = ""
 
 
 @dataclass(frozen=True)

@@ -164,20 +164,14 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
     """Upload the records behind the last uploaded one; returns whether there were any."""
     uploaded, name = _uploaded(run), spool.path.name
     before = uploaded.spools.get(name, UploadedSpool())
-    offset, skipped = before.offset, 0
-    if offset and _fingerprint(spool.path, offset) != before.fingerprint:
-        # Training went back behind what was uploaded, for its last checkpoint was damaged, and
-        # writes the same
-        # records once more, with other times.
-        offset, skipped = 0, before.records
-    records, end = spool.read(offset, up_to)
-    records = records[skipped:]
+    records, _ = spool.read(up_to, skip=before.records)
     if not records:
         return False
+
     points = list(_points(records))
     for start in range(0, len(points), LARGEST_BATCH):
         client.log_batch(uploaded.run_id, metrics=points[start : start + LARGEST_BATCH])
-    now = UploadedSpool(end, before.records + len(records), _fingerprint(spool.path, end))
+    now = UploadedSpool(before.records + len(records))
     run.note_uploaded(replace(uploaded, spools={**uploaded.spools, name: now}))
     return True
 
@@ -192,18 +186,6 @@ def _points(records: Sequence[Record]) -> Iterator[Metric]:
             last = record.step
         for name, value in values.items():
             yield Metric(accepted_name(name), value, record.time, record.step)
-
-
-def _fingerprint(path: Path, offset: int) -> str:
-    """A digest of the bytes right before `offset`.
-
-    It detects a spool that was truncated and has grown again.
-    """
-    if not path.exists():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, offset - 400))
-        return hashlib.sha256(file.read(min(400, offset))).hexdigest()[:16]
 
 
 def _upload_artifacts(client: MlflowClient, run: Run) -> None:

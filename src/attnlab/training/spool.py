@@ -51,7 +51,7 @@ class HistoryRow(NamedTuple):
 
 
 class MetricSpool:
-    """Appends records to a file, flushing each, and reads them from any offset.
+    """Appends records to a file, flushing each, and reads them.
 
     remedy: what the error about a damaged file suggests.
     """
@@ -90,20 +90,23 @@ class MetricSpool:
                 f"the metrics could not be written to {self.path}: {error.strerror}"
             ) from error
 
-    def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The complete records from byte `offset` up to `up_to`, and the offset after the last one.
+    def read(self, up_to: int | None = None, skip: int = 0) -> tuple[list[Record], int]:
+        """The complete records before byte `up_to`, and the offset after the last one.
+
+        skip: leave out so many of the first records, unread.
 
         Raises:
-            ExperimentError: one of them is damaged.
+            ExperimentError: one of the others is damaged.
         """
         if not self.path.exists():
-            return [], offset
+            return [], 0
         with self.path.open("rb") as file:
-            file.seek(offset)
-            data = file.read() if up_to is None else file.read(max(0, up_to - offset))
+            data = file.read() if up_to is None else file.read(up_to)
         end = data.rfind(b"\n") + 1
-        records, start = [], offset
-        for line in data[:end].splitlines(keepends=True):
+        lines = data[:end].splitlines(keepends=True)
+
+        records, start = [], sum(map(len, lines[:skip]))
+        for line in lines[skip:]:
             records.append(self._parsed(line, start))
             start += len(line)
         return records, start
