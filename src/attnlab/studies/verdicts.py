@@ -75,13 +75,17 @@ class Expectation:
 
     def compared(self, rows: Rows) -> tuple[str, str, str]:
         """What is compared, the difference, and what is asked of it, as words."""
-        of = measure_named(self.measure)
-        above = "above 0" if self.by == 0 else f"above {of.shown(self.by)}"
-        return (
-            of.label if isinstance(self.less, str) else f"{of.label} - {of.shown(self.less)}",
-            self.difference(rows).shown(of, signed=True),
-            above if self.within is None else f"within {of.shown(self.within)}",
-        )
+        measure = measure_named(self.measure)
+        compared = measure.label
+        if not isinstance(self.less, str):
+            compared = f"{measure.label} - {measure.shown(self.less)}"
+        difference = self.difference(rows).shown(measure, signed=True)
+
+        if self.within is not None:
+            return compared, difference, f"within {measure.shown(self.within)}"
+        if self.by == 0:
+            return compared, difference, "above 0"
+        return compared, difference, f"above {measure.shown(self.by)}"
 
     def outcome(self, rows: Rows) -> Outcome:
         """Whether the whole interval of the difference is on the expected side.
@@ -94,18 +98,15 @@ class Expectation:
         if self.within is not None:
             if -self.within <= found.low and found.high <= self.within:
                 return "holds"
-            return (
-                "does not hold"
-                if found.low > self.within or found.high < -self.within
-                else "undecided"
-            )
-        return (
-            "holds"
-            if found.low > self.by
-            else "does not hold"
-            if found.high <= self.by
-            else "undecided"
-        )
+            if found.low > self.within or found.high < -self.within:
+                return "does not hold"
+            return "undecided"
+
+        if found.low > self.by:
+            return "holds"
+        if found.high <= self.by:
+            return "does not hold"
+        return "undecided"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,9 @@ def verdict_on_claim(outcomes: Sequence[Outcome]) -> str:
         return "holds"
     if "holds" in found:
         return "holds in part"
-    return "does not hold" if "does not hold" in found else "undecided"
+    if "does not hold" in found:
+        return "does not hold"
+    return "undecided"
 
 
 def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome]) -> str:
@@ -174,9 +177,8 @@ def mean_interval(values: Sequence[float]) -> Interval:
     mean, count = float(np.mean(values)), len(values)
     if count < 2:
         return Interval(mean, None, None)
-    reach = float(
-        stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(values, ddof=1) / count**0.5
-    )
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
+    reach = float(quantile * np.std(values, ddof=1) / count**0.5)
     return Interval(mean, mean - reach, mean + reach)
 
 
