@@ -122,37 +122,43 @@ def _close(
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
     failed = [job.name for job in jobs if job.status == "failed"]
-    # Where the records and the runs are is not to be found in the records.
-    places = [
-        text
-        for text in record.overrides
-        if text.startswith(("paths.runs=", "tracking=", "tracking."))
-    ]
-    compare = f"{pipeline_command('compare')} {shlex.join([f'sweep={record.identity}', *places])}"
-    print(
-        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
-        f"finished, {sum(job.new for job in finished)} of them trained "
-        f"now{f'; compare them: {compare}' if finished else ''}",
-        file=sys.stderr,
-    )
-    ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
+    print(_closing_line(record, finished), file=sys.stderr)
+
+    ranked = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
+    ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
     run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
+
     if failed:
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)
+        problems = [f"{reason}; what they say stands above"]
         # What Hydra stopped at outside of any job has not been said.
-        own = (
-            error.problems
-            if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError)
-            else []
-        )
-        raise ExperimentError([*own, f"{reason}; what they say stands above"]) from error
+        if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError):
+            problems = [*error.problems, *problems]
+        raise ExperimentError(problems) from error
     if error is not None:
         run.finish("FAILED", error_sentence(error))
+
+
+def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
+    """What a sweep prints when it ends, with the command that compares its points."""
+    trained = [job for job in finished if job.new]
+    line = (
+        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
+        f"finished, {len(trained)} of them trained now"
+    )
+    if not finished:
+        return line
+
+    # Where the records and the runs are is not to be found in the records.
+    place_settings = ("paths.runs=", "tracking=", "tracking.")
+    places = [text for text in record.overrides if text.startswith(place_settings)]
+    words = shlex.join([f"sweep={record.identity}", *places])
+    return f"{line}; compare them: {pipeline_command('compare')} {words}"
 
 
 @contextmanager
@@ -186,22 +192,23 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
 
     The estimate is based on the jobs that trained; those that were finished before take no time.
     """
-    count = {
-        status: sum(job.status == status for job in jobs)
-        for status in ("finished", "running", "failed")
-    }
-    line = (
-        f"sweep: {count['finished']} of {points} done, "
-        f"{count['running']} running, {count['failed']} failed"
-    )
-    took = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
-    left = points - count["finished"] - count["failed"]
-    if left and took:
-        mean = sum(took) / len(took)
-        spent = sum(min(now - job.started, mean) for job in jobs if job.status == "running")
-        seconds = round(max(0.0, left * mean - spent) / min(workers, left))
-        line += f", {timedelta(seconds=seconds)} left"
-    return line
+    finished = [job for job in jobs if job.status == "finished"]
+    running = [job for job in jobs if job.status == "running"]
+    failed = [job for job in jobs if job.status == "failed"]
+    line = f"sweep: {len(finished)} of {points} done, {len(running)} running, {len(failed)} failed"
+
+    # A point that an earlier sweep had finished takes no time, so it says nothing about the others.
+    trained_seconds = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
+    remaining = points - len(finished) - len(failed)
+    if not remaining or not trained_seconds:
+        return line
+    mean = sum(trained_seconds) / len(trained_seconds)
+
+    # Running jobs have a part of their time behind them.
+    already_spent = sum(min(now - job.started, mean) for job in running)
+    seconds_of_work = max(0.0, remaining * mean - already_spent)
+    seconds_left = round(seconds_of_work / min(workers, remaining))
+    return f"{line}, {timedelta(seconds=seconds_left)} left"
 
 
 @contextmanager
