@@ -139,14 +139,16 @@ class Study:
     def result(self, rows: Rows) -> dict[str, Any]:
         """The table, what became of each expectation and published figure, and the verdict."""
         headings = [measure_named(measure).heading for measure in self.measures]
+        expectations = []
+        for expected in self.expect:
+            expectations.append([expected.says, *expected.compared(rows), expected.outcome(rows)])
+        published_table = [_published_row(each, rows) for each in self.published]
         return {
             "verdict": self._verdict(rows),
             "headings": ["system", *headings],
             "table": self._table(rows),
-            "expectations": [
-                [each.says, *each.compared(rows), each.outcome(rows)] for each in self.expect
-            ],
-            "published_table": [_published_row(each, rows) for each in self.published],
+            "expectations": expectations,
+            "published_table": published_table,
         }
 
     def _verdict(self, rows: Rows) -> str:
@@ -244,13 +246,18 @@ def conditions(points: Sequence[Point], settings: Sequence[str]) -> dict[str, An
 
     settings: the user's; where the data lie is left out.
     """
+    seeds = {point.seed for point in points}
+    run_settings = [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings]
     threads = points[0].experiment.hardware.threads
+    machine = (
+        f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
+        f"Python {platform.python_version()}, torch {torch.__version__}"
+    )
     return {
-        "run_seeds": len({point.seed for point in points}),
+        "run_seeds": len(seeds),
         "cpu_minutes": sum(point.cpu_minutes for point in points),
-        "run_settings": [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings],
-        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
-        f"Python {platform.python_version()}, torch {torch.__version__}",
+        "run_settings": run_settings,
+        "machine": machine,
     }
 
 

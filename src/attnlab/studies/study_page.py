@@ -45,38 +45,33 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
         "`data.path` is the folder of the study's corpus, for SCAN and SIGMORPHON the one that "
         "holds theirs."
     )
-    summary = [
-        [
-            f"[{each['title']}](#{name})",
-            each["verdict"],
-            str(each["run_seeds"]),
-            f"{each['cpu_minutes']:.0f}",
-        ]
-        if "verdict" in each
-        else [each["title"], "not run", "–", "–"]
-        for name, each in studies.items()
-    ]
-    sections = [
-        _section(kind, name, each, effect) for name, each in studies.items() if "verdict" in each
-    ]
-    head = [
-        f"# {title}",
-        f"{rule} {intervals}",
-        table(["study", "verdict", "seeds", "CPU minutes"], summary),
-    ]
-    return "\n\n".join(head + sections) + "\n"
+    summary, sections = [], []
+    for name, study in studies.items():
+        summary.append(_summary_row(name, study))
+        if "verdict" in study:
+            sections.append(_section(kind, name, study, effect))
+
+    summary_table = table(["study", "verdict", "seeds", "CPU minutes"], summary)
+    return "\n\n".join([f"# {title}", f"{rule} {intervals}", summary_table, *sections]) + "\n"
+
+
+def _summary_row(name: str, study: Mapping[str, Any]) -> list[str]:
+    """The row of a study in the table of all of them."""
+    if "verdict" not in study:
+        return [study["title"], "not run", "–", "–"]
+    link = f"[{study['title']}](#{name})"
+    return [link, study["verdict"], str(study["run_seeds"]), f"{study['cpu_minutes']:.0f}"]
 
 
 def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str:
     seeds = study["run_seeds"]
     as_planned = seeds == study["seeds"]
+    # What was found was written for the planned seeds.
     found = study["found"] if as_planned else ""
-    arguments = " ".join(
-        [name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]]
-    )
-    facts = (
-        f"Seeds: {seeds}. CPU minutes of training: {study['cpu_minutes']:.0f}. {study['machine']}."
-    )
+    seeds_option = [] if as_planned else [f"--seeds {seeds}"]
+    arguments = " ".join([name, *seeds_option, *study["run_settings"]])
+    cpu_minutes = f"{study['cpu_minutes']:.0f}"
+    facts = f"Seeds: {seeds}. CPU minutes of training: {cpu_minutes}. {study['machine']}."
     parts = [
         f'<a id="{name}"></a>\n## {study["title"]}',
         f"**{study['verdict'].capitalize()}.** {found}".strip(),
@@ -85,14 +80,14 @@ def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str
     ]
     if study["source"]:
         parts.append(f"Published: {study['source'].strip()}")
-        parts.append(f"What differs here: {study['differs'].strip()}" if study["differs"] else "")
+    if study["source"] and study["differs"]:
+        parts.append(f"What differs here: {study['differs'].strip()}")
     if study["published_table"]:
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, study["published_table"]))
     if study["expectations"]:
-        parts.append(
-            table([effect, "measure", "difference", "asked", "outcome"], study["expectations"])
-        )
+        headings = [effect, "measure", "difference", "asked", "outcome"]
+        parts.append(table(headings, study["expectations"]))
     if study["table"]:
         parts.append(table(study["headings"], study["table"]))
     parts.append(f"![{study['title']}](studies/{name}/figure.png)")
