@@ -110,15 +110,10 @@ class StoredRuns:
             place = into / run_id
             place.mkdir(parents=True, exist_ok=True)
             evaluation = Path(self._client.download_artifacts(run_id, EVALUATION, str(place)))
-        history = {
-            name: sorted(
-                (point.step, point.value)
-                for point in self._client.get_metric_history(run_id, name)
-                if math.isfinite(point.value)
-            )
-            for name in sorted(run.data.metrics)
-            if name.startswith("validation/")
-        }
+        of_validation = [
+            name for name in sorted(run.data.metrics) if name.startswith("validation/")
+        ]
+        history = {name: self._finite_history(run_id, name) for name in of_validation}
         return StoredRun(
             run_id=run_id,
             name=run.info.run_name or run_id,
@@ -128,3 +123,8 @@ class StoredRuns:
             parent=run.data.tags.get("mlflow.parentRunId"),
             evaluation=evaluation,
         )
+
+    def _finite_history(self, run_id: str, metric: str) -> list[tuple[int, float]]:
+        """The values of a metric, by step."""
+        points = self._client.get_metric_history(run_id, metric)
+        return sorted((point.step, point.value) for point in points if math.isfinite(point.value))

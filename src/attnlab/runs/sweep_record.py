@@ -215,40 +215,50 @@ def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
     """
     found = []
     for job in jobs:
-        done = (
-            _read(runs_folder / "points" / str(job.identity) / DONE)
-            if job.status == "finished"
-            else {}
-        )
-        if (quality := done.get("quality")) is not None:
-            path = Path(job.output) / "metrics.json"
-            test = {
-                f"test/{name}": value for name, value in _read(path).items() if value is not None
-            }
-            ranked = RankedJob(
-                job, done.get("monitor", "validation/quality"), quality, done["step"], test
-            )
-            found.append((-quality if done["higher_is_better"] else quality, ranked))
-    return [ranked for _, ranked in sorted(found, key=lambda each: each[0])]
+        if job.status != "finished":
+            continue
+        done = _read(runs_folder / "points" / str(job.identity) / DONE)
+        quality = done.get("quality")
+        if quality is None:
+            continue
+
+        metrics = _read(Path(job.output) / "metrics.json")
+        test = {f"test/{name}": value for name, value in metrics.items() if value is not None}
+        monitor = done.get("monitor", "validation/quality")
+        ranked = RankedJob(job, monitor, quality, done["step"], test)
+        order = -quality if done["higher_is_better"] else quality
+        found.append((order, ranked))
+
+    found.sort(key=lambda each: each[0])
+    return [ranked for _, ranked in found]
 
 
 def as_markdown(ranked: Sequence[RankedJob]) -> str:
     """The best job, and a table of all with links to their runs; empty for no jobs."""
     if not ranked:
         return ""
-    best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
-    # Words that wrap: a wide table widens the column of the page that it stands in.
-    names = [
-        " ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)
-    ]
-    rows = [["", "run", *names], ["---"] * (3 + len(columns))]
+    best = ranked[0]
+    columns = [f"test/{name}" for name in main_metrics(best.test, "test")]
+    headings = ["", "run", *map(_heading, [best.monitor, *columns])]
+    rows = [headings, ["---"] * len(headings)]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
-        values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
-        rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])
+        test_values = [each.test.get(name, float("nan")) for name in columns]
+        shown = [f"{value:.4g}" for value in (each.quality, *test_values)]
+        rows.append([str(place), _link(each.job), *shown])
+
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return (
-        f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
-    )
+    line = f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}"
+    return f"{line}\n\n{table}"
+
+
+def _heading(metric: str) -> str:
+    """`validation bleu` of `validation/bleu` and of `validation/free_running/bleu`.
+
+    These words wrap: a wide table widens the column of the page that it stands in.
+    """
+    split, slash, _ = metric.partition("/")
+    name = metric.rpartition("/")[2]
+    return f"{split} {name}" if slash else name
 
 
 def _link(job: JobRecord) -> str:
@@ -256,8 +266,6 @@ def _link(job: JobRecord) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return (
-        read_own_record(path, dict[str, Any], "train it again with rerun=true")
-        if path.is_file()
-        else {}
-    )
+    if not path.is_file():
+        return {}
+    return read_own_record(path, dict[str, Any], "train it again with rerun=true")

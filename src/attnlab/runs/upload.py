@@ -89,6 +89,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     """
     state, record = run.state, run.state.record
     params = {**short_params(record.config), **dotted_params(record.config)}
+
     known = None if run.run_id is None else connection.find_run(run.run_id)
     if known is None:
         name = record.name or readable_name(record.config)
@@ -96,15 +97,17 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
         run.note_uploaded(Uploaded(known.info.run_id))
     run_id = known.info.run_id
     client.update_run(run_id, status="RUNNING" if state.status is None else None, name=record.name)
+
     # Before the params, whose presence says that the config is there
-    if record.config and not known.data.params:
+    in_mlflow = known.data.params
+    if record.config and not in_mlflow:
         client.log_dict(run_id, dict(record.config), CONFIG_FILE)
-    missing = [
-        Param(name, value) for name, value in params.items() if name not in known.data.params
-    ]
+    missing = [Param(name, value) for name, value in params.items() if name not in in_mlflow]
     for start in range(0, len(missing), 100):  # MLflow's limit
         client.log_batch(run_id, params=missing[start : start + 100])
-    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in _tags(state).items()])
+
+    tags = [RunTag(name, value) for name, value in _tags(state).items()]
+    client.log_batch(run_id, tags=tags)
     if state.error is None and "error" in known.data.tags:
         client.delete_tag(run_id, "error")  # of an earlier try
     if record.data_digest:
@@ -119,10 +122,12 @@ def _tags(state: RunState) -> dict[str, str]:
         **state.origin,
         "identity": record.identity,
         "config_hash": config_digest(record.config),
-        **({"data_hash": record.data_digest} if record.data_digest else {}),
-        **({"error": state.error} if state.error is not None else {}),
-        **record.tags,
     }
+    if record.data_digest:
+        tags["data_hash"] = record.data_digest
+    if state.error is not None:
+        tags["error"] = state.error
+    tags |= record.tags
     return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
 
 
@@ -202,8 +207,12 @@ def _upload_artifacts(client: MlflowClient, run: Run) -> None:
 def _upload_model(client: MlflowClient, connection: Connection, run: Run, known: MlflowRun) -> None:
     """Log the model folder as the run's model, named by its choices, where that is not done yet."""
     folder, run_id = run.model, known.info.run_id
-    if folder is None or known.data.tags.get(MODEL_TAG) == (digest := _folder_digest(folder)):
+    if folder is None:
         return
+    digest = _folder_digest(folder)
+    if known.data.tags.get(MODEL_TAG) == digest:
+        return
+
     record = run.state.record
     served = record.served or ServedModel("model", answer={})
     params = client.get_run(run_id).data.params
@@ -232,30 +241,30 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     The metrics name the data that they were measured on. A model that is the mean of several
     checkpoints was measured on the test split alone.
     """
-    model = (
-        None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
-    )
-    if run.model is None or model is None:
+    if run.model is None:
         return
+    run_id = _uploaded(run).run_id
+    model = newest_model(client, client.get_run(run_id))
+    if model is None:
+        return
+
     record, step = run.state.record, read_facts(run.model).step
     is_mean = value_at(record.config, "training.average_checkpoints") != 1
     splits = ("test/",) if is_mean else ("validation/", "test/")
     dataset = _dataset(record, connection).dataset
-    measured = [
-        Metric(
-            each.key,
-            each.value,
-            each.timestamp,
-            each.step,
-            model.model_id,
-            dataset.name,
-            dataset.digest,
-        )
-        for spool, _ in run.spools()
-        for each in _points(spool.read()[0])
-        if each.step == step and each.key.startswith(splits)
-    ]
-    client.log_batch(_uploaded(run).run_id, metrics=measured)
+    measured_on = {
+        "model_id": model.model_id,
+        "dataset_name": dataset.name,
+        "dataset_digest": dataset.digest,
+    }
+    measured = []
+    for spool, _ in run.spools():
+        records, _ = spool.read()
+        for point in _points(records):
+            if point.step == step and point.key.startswith(splits):
+                time, value = point.timestamp, point.value
+                measured.append(Metric(point.key, value, time, step, **measured_on))
+    client.log_batch(run_id, metrics=measured)
 
 
 def _folder_digest(folder: Path) -> str:
