@@ -128,15 +128,26 @@ def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "
     if isinstance(value, Mapping) and TARGET in value:
         yield from _settings(class_named(value[TARGET], object), value, path)
         return
-    text = as_text(value)
-    # A reference; one that starts with a dot counts from the setting's own place
-    if text.startswith("${"):
-        name = text[2:-1]
-        place = path.rpartition(".")[0] + name if name.startswith(".") else name
-        text = f"that of `{place}`"
-    else:
-        text = f"`{text}`"
-    yield f"| `{plus}{path}` | {_cell(describe(annotation))} | {_cell(text)} | {_cell(meaning)} |"
+    default = _default_in_words(path, as_text(value))
+    cells = [_cell(each) for each in (describe(annotation), default, meaning)]
+    yield f"| `{plus}{path}` | {' | '.join(cells)} |"
+
+
+def _default_in_words(path: str, text: str) -> str:
+    """A value as it is, or the place that a reference takes it from.
+
+    `${.dropout}` counts from the setting's own place; `${oc.select:model.encoder.cell,gru}` has a
+    value where there is no such place.
+    """
+    if not text.startswith("${"):
+        return f"`{text}`"
+    reference = text[2:-1]
+    if reference.startswith("oc.select:"):
+        place, _, otherwise = reference.removeprefix("oc.select:").partition(",")
+        return f"that of `{place}`; `{otherwise}` where there is none"
+    if reference.startswith("."):
+        reference = path.rpartition(".")[0] + reference
+    return f"that of `{reference}`"
 
 
 def _node(group: str, choice: str) -> Any:

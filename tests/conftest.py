@@ -191,7 +191,7 @@ def tiny_model() -> Callable[..., Any]:
             projection=None
             if projection is None
             else part_of("projection", "linear", size=projection),
-            normaliser=part_of("normaliser", normaliser)(),
+            normaliser=part_of("normaliser", normaliser),
             scope=part_of("scope", scope.removesuffix("_renormalised"), **window),
             coverage=None
             if coverage is None

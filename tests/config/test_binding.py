@@ -22,7 +22,7 @@ from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
@@ -207,7 +207,7 @@ def test_bind_sections_reports_all_problems_with_their_paths(model, training):
 OWN = """
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.encoder import Encoder
 
 class OwnScore(Score):
     def __init__(self, scale: float, *, query_size: int, key_size: int) -> None:
@@ -515,7 +515,7 @@ def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_mod
         ),
         ("os.system", "it is not a subclass of attnlab.model.attention.score.Score"),
         (
-            "attnlab.model.encoder.Encoder",
+            "attnlab.model.encoders.encoder.Encoder",
             "it is not a subclass of attnlab.model.attention.score.Score",
         ),
         ("attnlab.model.attention.score.Score", "it is an abstract base class"),
@@ -549,7 +549,7 @@ def test_known_targets_are_the_concrete_classes_of_the_kind():
         "attnlab.search.greedy.GreedySearch",
         "attnlab.search.sample.SampleSearch",
     ]
-    assert known_targets(Encoder) == ["attnlab.model.encoder.Encoder"]
+    assert known_targets(Encoder) == ["attnlab.model.encoders.recurrent.RecurrentEncoder"]
     assert "attnlab.model.bridges.ZeroBridge" in known_targets(Bridge)
 
 

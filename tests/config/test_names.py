@@ -126,7 +126,7 @@ def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
 
 def test_name_of_a_class_from_outside_and_of_a_moved_one() -> None:
     config = compose(["model/encoder=lstm"]).logged
-    moved = config["model"]["encoder"] | {"_target_": "attnlab.somewhere.else.Encoder"}
+    moved = config["model"]["encoder"] | {"_target_": "attnlab.somewhere.else.RecurrentEncoder"}
     assert readable_name(
         {**config, "model": {**config["model"], "encoder": moved}}
     ) == readable_name(config)

@@ -49,7 +49,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
         "seed": 2,
         "model": {
             "_target_": "attnlab.model.seq2seq.Seq2Seq",
-            "encoder": {"_target_": "attnlab.model.encoder.Encoder", **ENCODER},
+            "encoder": {"_target_": "attnlab.model.encoders.recurrent.RecurrentEncoder", **ENCODER},
             "bridge": {"_target_": "attnlab.model.bridges.LinearBridge"},
             "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
             "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},

@@ -25,7 +25,7 @@ from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.explorer.server import application
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.classifier import Classifier
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.normalisers import Softmax
 from attnlab.model.scopes import GlobalScope
 from attnlab.tasks.classification.classifier import SentenceClassifier
@@ -98,10 +98,10 @@ def classifier() -> SentenceClassifier:
     )
     way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False}
     tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
-    attention = (Part(BahdanauScore, size=5), None, Softmax(), Part(GlobalScope), None)
+    attention = (Part(BahdanauScore, size=5), None, Part(Softmax), Part(GlobalScope), None)
     counts = {"source_vocabulary_size": tokenizer.size, "num_classes": 2, "padding": Padding()}
     model = Classifier(
-        Part(Encoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts
+        Part(RecurrentEncoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts
     )
     with torch.no_grad():
         for parameter in model.parameters():

@@ -66,7 +66,14 @@ def usual_first(group: str) -> list[str]:
 
 @functools.cache
 def _file(path: str) -> Any:
-    return yaml.safe_load((CONF / "model" / f"{path}.yaml").read_text(encoding="utf-8"))
+    """The content of a file, over that of a file of its own group that it builds on."""
+    content = yaml.safe_load((CONF / "model" / f"{path}.yaml").read_text(encoding="utf-8"))
+    entries = content.get("defaults", [])
+    bases = [entry for entry in entries if isinstance(entry, str) and entry != "_self_"]
+    for base in bases:
+        del content["defaults"]  # it names nothing else
+        content = _file(f"{path.rpartition('/')[0]}/{base}") | content
+    return content
 
 
 def names_of(choices: Mapping[str, str]) -> dict[str, str]:

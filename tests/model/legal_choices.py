@@ -171,7 +171,7 @@ RULES = [
         lambda bridge, layers, decoder_layers: bridge == "linear" and layers != decoder_layers,
     ),
     _rule(
-        "the first_backward bridge needs an encoder that reads backwards",
+        "the first_backward bridge needs an encoder with a backward direction",
         lambda bridge, bidirectional: bridge == "first_backward" and not bidirectional,
     ),
     _rule(

@@ -164,9 +164,7 @@ def test_pads_before_the_real_keys_change_nothing(score, normaliser, scope):
 def test_layer_equals_the_attention_of_the_models(name):
     given = inputs(name)
     sizes = {"query_size": given.query.shape[2], "key_size": given.outputs.shape[2]}
-    model = MemoryAttention(
-        PARTS[name](**sizes), Softmax(), GlobalScope(query_size=sizes["query_size"])
-    ).double()
+    model = MemoryAttention(PARTS[name](**sizes), Softmax(), GlobalScope()).double()
     layer = attnlab.Attention(name, **sizes, **PARTS[name].values).double()
     layer.attention.load_state_dict(model.state_dict())
     t = torch.arange(given.query.shape[1]).expand(len(given.query), -1)
@@ -275,9 +273,10 @@ class Bare(Score):
 
 class Sharpened(Normaliser):
     def __init__(self, scale: float) -> None:
+        super().__init__()
         self.scale = scale
 
-    def __call__(self, scores: Tensor) -> Tensor:
+    def forward(self, scores: Tensor) -> Tensor:
         return (self.scale * scores).softmax(-1)
 
 

@@ -222,7 +222,7 @@ def test_half_precision_keeps_whole_logarithms() -> None:
 def test_classifier_with_a_window_over_the_target_is_refused() -> None:
     with pytest.raises(
         ExperimentError,
-        match=r"model\.scope local_m follows the target .* choose model/scope=global",
+        match=r"model\.scope LocalM follows the target .* choose model/scope=global",
     ):
         build(scope="local_m")
 

@@ -11,7 +11,7 @@ import torch
 
 from attnlab.batch import EOS, PAD, Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.recurrence import RecurrentState
 
 CELLS = ["rnn", "gru", "lstm"]
@@ -24,7 +24,10 @@ def encoder_of(
 ):
     torch.manual_seed(4)
     sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
-    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, *[0.0] * 4, **sizes)
+    dropouts = [0.0] * 4
+    encoder = RecurrentEncoder(
+        cell, 3, 4, layers, bidirectional, merge, reverse, *dropouts, **sizes
+    )
     return encoder.double().eval()
 
 

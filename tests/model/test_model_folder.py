@@ -14,12 +14,14 @@ from composed_variants import Variant, config_of
 from safetensors.torch import load_file
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
+from attnlab.config.binding import bind, class_named
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import (
+    FORMER_CLASSES,
     ModelFacts,
     load_model,
+    read_config,
     read_facts,
     save_model,
 )
@@ -142,6 +144,38 @@ def rewrite(folder, **changes):
     (folder / "config.json").write_text(json.dumps(config))
 
 
+def with_former_names(node, names):
+    """A config with the names that its classes had before."""
+    if isinstance(node, dict):
+        return {key: with_former_names(value, names) for key, value in node.items()}
+    return names.get(node, node) if isinstance(node, str) else node
+
+
+def test_model_folder_with_former_names_of_classes_loads_as_today(folder):
+    today = load_model(folder).state_dict()
+    former = {new: old for old, new in FORMER_CLASSES.items()}
+    config = json.loads((folder / "config.json").read_text())
+    older = with_former_names(config, former)
+    assert older["model"]["encoder"]["_target_"] == "attnlab.model.encoder.Encoder"
+    (folder / "config.json").write_text(json.dumps(older))
+    assert read_config(folder) == config
+    for name, tensor in load_model(folder).state_dict().items():
+        assert torch.equal(tensor, today[name]), name
+
+
+def test_every_former_name_is_gone_and_leads_to_a_class():
+    for old, new in FORMER_CLASSES.items():
+        assert class_named(new, object)
+        with pytest.raises(ValueError, match=r"it cannot be imported|has no"):
+            class_named(old, object)
+
+
+def test_former_name_in_a_composed_config_is_refused():
+    encoder = MODEL["encoder"] | {"_target_": "attnlab.model.encoder.Encoder"}
+    with pytest.raises(ExperimentError, match=r"did you mean attnlab.model.encoders.recurrent"):
+        bind(MODEL | {"encoder": encoder}, Seq2Seq, "model")
+
+
 def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp_path, monkeypatch):
     (tmp_path / "attnlab_evil.py").write_text("raise SystemExit('this ran')")
     monkeypatch.syspath_prepend(tmp_path)
@@ -156,10 +190,10 @@ def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp
             match=f"model of this model folder names classes of {module}; .* allow=",
         ):
             load_model(folder, allow=("attnlab_e",))
-    rewrite(folder, encoder={"_target_": "attnlab.model.encoder.nn.Linear"})
+    rewrite(folder, encoder={"_target_": "attnlab.model.encoders.recurrent.nn.Linear"})
     with pytest.raises(
         ExperimentError,
-        match=r"model.encoder._target_ must be one of attnlab.model.encoder.Encoder",
+        match=r"model.encoder._target_ must be one of attnlab.model.encoders.recurrent.Recurrent",
     ):
         load_model(folder)
 

@@ -11,7 +11,7 @@ from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.model import recurrence
 from attnlab.model.decoder.cells import StackedCell
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.recurrence import CELLS, RecurrentState, in_single_precision
 
 
@@ -66,7 +66,7 @@ def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrenc
     sizes = {"embedding_size": 4, "hidden_size": 3, "layers": 2} | dict.fromkeys(
         ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
     )
-    encoder = Encoder(cell, **sizes, **options, source_vocabulary_size=40, padding=padding)
+    encoder = RecurrentEncoder(cell, **sizes, **options, source_vocabulary_size=40, padding=padding)
     batch = make_batch(*pairs(), padding)
     expected = encoder(batch.source, batch.source_mask)
     with torch.autocast("cpu", torch.bfloat16):

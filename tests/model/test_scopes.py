@@ -17,7 +17,7 @@ POSITIONS = torch.arange(9).expand(3, -1)
 @pytest.mark.parametrize("width", [1, 2, 3, 6])
 def test_window_of_local_m_equals_the_paper(width):
     t = torch.tensor([[0, 3, 11]] * 3)
-    window = LocalM(width, query_size=5)(torch.zeros(3, 3, 5), t, POSITIONS, torch.tensor(LENGTHS))
+    window = LocalM(width)(torch.zeros(3, 3, 5), t, POSITIONS, torch.tensor(LENGTHS))
     assert window.emphasis is None
     for row, length in enumerate(LENGTHS):
         for column in range(3):

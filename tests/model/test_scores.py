@@ -19,7 +19,7 @@ from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.score import Score, additive
-from attnlab.model.encoder import Encoded
+from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.normalisers import Softmax
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import GlobalScope, LocalP
@@ -79,7 +79,7 @@ def test_attention_over_values(name, masked):
     """The context is made of the values as they are, neither of keys nor of projected keys; all T
     steps at once.
     """
-    attention, given = Attention(make(name), Softmax(), GlobalScope(query_size=H)), inputs(name)
+    attention, given = Attention(make(name), Softmax(), GlobalScope()), inputs(name)
     context, weights = attention(
         given.query, memory_of(attention, given.outputs, masked), torch.arange(T).expand(B, T)
     )
@@ -160,7 +160,7 @@ def test_only_the_papers_biases_are_there(score, biased):
 
 @pytest.mark.parametrize("masked", [True, False])
 def test_remember_unmasked_pads_have_positions_after_the_sentence(masked):
-    attention = Mechanism(PARTS["location"], Softmax(), Part(GlobalScope)).build(H, D)
+    attention = Mechanism(PARTS["location"], Part(Softmax), Part(GlobalScope)).build(H, D)
     encoded = Encoded(inputs("location").outputs, RecurrentState(torch.zeros(1, B, D), None), None)
     memory = remember(encoded, MASK, masked, attention)
     assert (memory.mask is MASK) == masked

@@ -85,8 +85,8 @@ class Zero(Bridge):
         return RecurrentState(encoded.outputs.new_zeros(*shape), None)
 
 
-class Soft(Normaliser, torch.nn.Module):
-    def __call__(self, scores):
+class Soft(Normaliser):
+    def forward(self, scores):
         return scores.softmax(-1)
 
 

@@ -34,7 +34,7 @@ CONFIG: dict[str, Any] = {
         "tokenizer": {"_target_": "attnlab.data.trainers.WordTokenizer", "size": None},
     },
     "model": {
-        "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru"},
+        "encoder": {"_target_": "my_package.Encoder", "cell": "gru"},
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
         "decoder": {
             "_target_": "attnlab.model.decoder.decoders.AttendThenStep",

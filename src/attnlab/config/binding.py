@@ -113,7 +113,8 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     )
     if len(problems) > before:
         return None
-    if declared_runtime_arguments(kind):
+    # A base class that names no run-time argument still says that the program builds it.
+    if hasattr(kind, "runtime_arguments"):
         return Part(found, path, **values)
     try:
         return construct(found, path, values)

@@ -15,7 +15,8 @@ import yaml  # type: ignore[import-untyped]
 
 from attnlab.project import CONF
 
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+# `${.dropout}`, or, with a value for where there is no such place, `${oc.select:model.dropout,0.0}`
+_REFERENCE = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,([^{}]*))?\}")
 
 
 class ConfFile(NamedTuple):
@@ -147,8 +148,10 @@ def differences(
 def _is_same(written: Any, value: Any, node: Mapping[str, Any], whole: Any) -> bool:
     reference = _REFERENCE.fullmatch(written) if isinstance(written, str) else None
     if reference is not None and whole is not None:
-        name = reference[1]
+        name, default = reference.groups()
         meant = node.get(name[1:]) if name.startswith(".") else value_in(whole, name)
+        if meant is None and default is not None:
+            meant = yaml.safe_load(default)
         return value == written or "${" in str(meant) or meant == value
     if "${" in str(written) or "${" in str(value):
         return True

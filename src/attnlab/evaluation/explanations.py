@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
 from scipy.stats import kendalltau  # type: ignore[import-untyped]
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import EOS, PAD, Batch, LabelledBatch
@@ -24,6 +24,7 @@ from attnlab.evaluation.attention_statistics import jensen_shannon, total_variat
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import count_positions, rows_of
 from attnlab.model.classifier import Classifier
+from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.fast import speed_up
 from attnlab.model.pads import pads_last, reorder
 from attnlab.model.seq2seq import Seq2Seq
@@ -114,7 +115,7 @@ def _gradient_relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -
     def log_probs(source: Tensor, rows: Tensor) -> Tensor:  # (N, S), (N,) -> (N, T)
         return _log_probs(model, replace(rows_of(batch, rows), source=source))
 
-    embedding = model.encoder.embedding
+    embedding = source_embedding(model.encoder)
     sources = batch.source[rows]
     arguments = {"target": targets, "additional_forward_args": rows}
     with torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation mode
@@ -132,6 +133,20 @@ def _gradient_relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -
             found = point.attribute(sources, **arguments).norm(dim=2)
     empty = found.new_zeros(*batch.target_mask.shape, found.shape[1])  # (B, T, S)
     return empty.index_put((rows, targets), found)
+
+
+def source_embedding(encoder: Encoder) -> nn.Embedding:
+    """The layer with respect to whose outputs gradients are taken.
+
+    Raises ValueError for an encoder that names none.
+    """
+    if encoder.embedding is None:
+        raise ValueError(
+            "gradients with respect to the source need an encoder that names its source "
+            f"embedding, but {type(encoder).__name__} has None for embedding; choose methods "
+            "without a gradient, such as leave_one_out"
+        )
+    return encoder.embedding
 
 
 def _log_probs(model: Seq2Seq, batch: Batch) -> Tensor:
@@ -208,6 +223,11 @@ def is_attention_explanation(
     """
     if classifier.attention.heads > 1:
         raise ValueError("several heads have no one attention to explain; choose model/heads=one")
+    if not classifier.attention.rows_sum_to_one:
+        raise ValueError(
+            "divergences of weights are those of distributions, but the weights of this normaliser "
+            "need not sum to 1; choose model/normaliser=softmax"
+        )
     speed_up(classifier)
     source = batch.source
     mask = batch.source_mask
@@ -226,7 +246,8 @@ def is_attention_explanation(
 
     # 4.1: does a token with more weight matter more?
     fixed_weights = LayerGradientXActivation(
-        lambda ids: at_weights(weights, classifier.read(ids, mask)), classifier.encoder.embedding
+        lambda ids: at_weights(weights, classifier.read(ids, mask)),
+        source_embedding(classifier.encoder),
     )
     with torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation mode
         gradients = fixed_weights.attribute(source, target=y.argmax(1)).sum(2).abs()  # (B, S)

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
-from attnlab.model.encoder import Encoded, Encoder
+from attnlab.model.encoders.encoder import Encoded
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast import speed_up
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.seq2seq import Seq2Seq
@@ -35,7 +36,10 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> NDArray[np.float6
     evaluation mode; the reference is the decoder's input. The loss of a sentence is its mean
     negative log-likelihood over the target tokens, in nats. The derivative is total: through the
     attention, and through all that comes later in the source.
+
+    Raises ValueError for an encoder that is not a recurrence of one direction.
     """
+    encoder = recurrence_of(model)
     speed_up(model)
     norms: list[Tensor] = []
     distances_of_norms: list[Tensor] = []
@@ -43,11 +47,30 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> NDArray[np.float6
         real = batch.source_mask
         gradients = state_gradients(model, batch)[real].double()  # (real tokens, N)
         norms.append(gradients.norm(dim=1).cpu())
-        distances_of_norms.append(distances(real, model.encoder.reverse_source)[real].cpu())
+        distances_of_norms.append(distances(real, encoder.reverse_source)[real].cpu())
 
     distance = torch.cat(distances_of_norms).numpy()
     sums = np.bincount(distance, weights=torch.cat(norms).numpy())
     return sums / np.bincount(distance)
+
+
+def recurrence_of(model: Seq2Seq) -> RecurrentEncoder:
+    """The encoder of a model, where its states follow each other in one direction.
+
+    Raises ValueError for any other encoder.
+    """
+    encoder = model.encoder
+    if not isinstance(encoder, RecurrentEncoder):
+        raise ValueError(
+            "gradients are measured at the states of a recurrent encoder, got "
+            f"{type(encoder).__name__}; choose model/encoder=gru, lstm or rnn"
+        )
+    if encoder.backward_size:
+        raise ValueError(
+            "gradients are measured along one direction, but this encoder has two; choose "
+            "model.encoder.bidirectional=false"
+        )
+    return encoder
 
 
 def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:
@@ -55,7 +78,7 @@ def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:
 
     There is a state after each source token.
     """
-    shape = (*batch.source.shape, state_size(model.encoder))
+    shape = (*batch.source.shape, state_size(recurrence_of(model)))
     nudges = torch.zeros(shape, dtype=model.output.weight.dtype)
     nudges = nudges.to(batch.source.device).requires_grad_()
 
@@ -69,9 +92,10 @@ def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:
 
 def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor) -> Tensor:
     """(B,) nats: each sentence's loss, with `nudges` (B, S, N) added to the encoder's states."""
-    encoded = encode_by_token(model.encoder, batch.source, batch.source_mask, nudges)
+    encoder = recurrence_of(model)
+    encoded = encode_by_token(encoder, batch.source, batch.source_mask, nudges)
     # What a forward hook returns takes the place of the output.
-    hook = model.encoder.register_forward_hook(lambda *_: encoded)
+    hook = encoder.register_forward_hook(lambda *_: encoded)
     try:
         logits = model.output(model(batch).readout)  # (B, T, V)
     finally:
@@ -99,14 +123,14 @@ States = tuple[Tensor, ...]
 """(hidden,) or, for an LSTM, (hidden, cell); (B, H) each."""
 
 
-def state_size(encoder: Encoder) -> int:
+def state_size(encoder: RecurrentEncoder) -> int:
     """N, the numbers in the state of one layer: H, or 2 H for an LSTM."""
     vectors = 2 if encoder.state_shape.has_cell else 1
     return vectors * encoder.hidden_size
 
 
 def encode_by_token(
-    encoder: Encoder, source: Tensor, source_mask: Tensor, nudges: Tensor | None = None
+    encoder: RecurrentEncoder, source: Tensor, source_mask: Tensor, nudges: Tensor | None = None
 ) -> Encoded:
     """Encode source (B, S) as an encoder of one direction in evaluation mode does, up to rounding.
 

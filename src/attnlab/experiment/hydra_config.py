@@ -18,6 +18,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from attnlab.config.choices import conf_file
 from attnlab.config.params import value_at
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
@@ -94,12 +95,8 @@ def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
 
     Empty where conf/ has no such file.
     """
-    file = CONF / group / f"{choice}.yaml"
-    return (
-        _different(yaml.safe_load(file.read_text(encoding="utf-8")), section)
-        if file.is_file()
-        else {}
-    )
+    written = value_at(conf_file(group, choice).values, group.replace("/", "."))
+    return _different(written, section)
 
 
 def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:

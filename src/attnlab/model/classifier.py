@@ -21,10 +21,10 @@ from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.score import Score
 from attnlab.model.dropout import Dropout, Rate
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.normalisers import Normaliser
-from attnlab.model.scopes import LocalM, Scope
+from attnlab.model.scopes import Scope
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Classifier(nn.Module):
         encoder: Part[Encoder],
         attention: Part[Score],
         projection: Part[LinearProjection] | None,
-        normaliser: Normaliser,
+        normaliser: Part[Normaliser],
         scope: Part[Scope],
         heads: Part[MultiHeadAttention] | None,
         dense_size: PositiveInt,
@@ -77,10 +77,10 @@ class Classifier(nn.Module):
         padding: Padding,
     ) -> None:
         super().__init__()
-        if issubclass(scope.target, LocalM):
+        if scope.target.follows_the_target:
             raise ValueError(
-                "scope local_m follows the target word by word, and a classifier has none; choose "
-                "model/scope=global or model/scope=local_p"
+                f"scope {scope.target.__name__} follows the target word by word, and a classifier "
+                "has none; choose model/scope=global or model/scope=local_p"
             )
         self.padding = padding
         self.encoder: Encoder = encoder(
@@ -88,7 +88,7 @@ class Classifier(nn.Module):
         )
         size = self.encoder.output_size
         mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=heads)
-        self.attention = mechanism.build(query_size=size, value_size=size)
+        self.attention = mechanism.build(query_size=self.encoder.state_shape.size, value_size=size)
         self.dense = nn.Linear(size, dense_size)
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)

@@ -7,11 +7,15 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from attnlab.model.readouts import AttentionalReadout, Readout
+from attnlab.model.readouts import Readout
 
 
 class InputFeeding(nn.Module, ABC):
     """Makes the vector that is joined to the next step's input; before the first step it is zero.
+
+    A subclass sets `size` in its constructor and defines `forward`. Its constructor takes its
+    settings, and whichever of the run-time arguments it needs: `readout` (the Readout itself),
+    `embedding_size` E and `vocabulary_size` V of the target.
 
     size: width F of that vector.
     """
@@ -25,17 +29,21 @@ class InputFeeding(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
-        """readout (B, R) of a step, the output layer, the target embedding -> what the next step is
-        fed, (B, F).
+        """Return what the next step is fed, (B, F).
+
+        Args:
+            readout: (B, R), of this step.
+            output: the output layer, from R to the vocabulary.
+            embedding: the target embedding.
         """
 
 
 class AttentionalHiddenFeeding(InputFeeding):
     """x_t = [e(y_{t-1}); attentional_hidden_{t-1}] (Luong et al. 2015, section 3.3)."""
 
-    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
+    def __init__(self, *, readout: Readout) -> None:
         super().__init__()
-        if not isinstance(readout, AttentionalReadout):
+        if not readout.makes_attentional_hidden:
             raise ValueError(
                 "feeding the attentional hidden state needs a readout that makes one; choose "
                 "model/readout=attentional or model/input_feeding=none"
@@ -47,11 +55,9 @@ class AttentionalHiddenFeeding(InputFeeding):
 
 
 class ExpectedEmbeddingFeeding(InputFeeding):
-    """x_t = [e(y_{t-1}); sum_y p_{t-1}(y) e(y)]: the softmax output of the last step as its
-    expected embedding.
-    """
+    """x_t = [e(y_{t-1}); sum_y p_{t-1}(y) e(y)], with the last step's expected embedding."""
 
-    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
+    def __init__(self, *, embedding_size: int) -> None:
         super().__init__()
         self.size = embedding_size
 
@@ -60,11 +66,9 @@ class ExpectedEmbeddingFeeding(InputFeeding):
 
 
 class SoftmaxOutputFeeding(InputFeeding):
-    """x_t = [e(y_{t-1}); p_{t-1}]: the softmax output of the last step as it is, a number for each
-    token.
-    """
+    """x_t = [e(y_{t-1}); p_{t-1}]: the last step's softmax output, a number for each token."""
 
-    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
+    def __init__(self, *, vocabulary_size: int) -> None:
         super().__init__()
         self.size = vocabulary_size
 

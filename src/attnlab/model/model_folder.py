@@ -31,6 +31,18 @@ from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
+# Classes that have moved since the configs of older model folders named them. It is read here
+# alone: a config that a user writes names a class as it is called today.
+FORMER_CLASSES = {
+    "attnlab.model.encoder.Encoder": "attnlab.model.encoders.recurrent.RecurrentEncoder",
+    "attnlab.training.settings.TranslationTraining": (
+        "attnlab.tasks.translation.settings.TranslationTraining"
+    ),
+    "attnlab.training.settings.ClassificationTraining": (
+        "attnlab.tasks.classification.settings.ClassificationTraining"
+    ),
+}
+
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 # It names a folder.
 Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
@@ -113,8 +125,25 @@ def read_facts(folder: Path) -> ModelFacts:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config sections of a model folder; raises ExperimentError where it has none."""
-    return read_own_record(folder / "config.json", dict[str, Any], "take a whole model folder")
+    """The config sections of a model folder, with the names that its classes have today.
+
+    Raises ExperimentError where it has none.
+    """
+    config = read_own_record(folder / "config.json", dict[str, Any], "take a whole model folder")
+    return {section: _with_todays_classes(node) for section, node in config.items()}
+
+
+def _with_todays_classes(node: Any) -> Any:
+    """A config node in which former names of classes are those of today."""
+    if isinstance(node, list):
+        return [_with_todays_classes(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    renamed = {key: _with_todays_classes(value) for key, value in node.items()}
+    target = renamed.get(TARGET)
+    if isinstance(target, str):
+        renamed[TARGET] = FORMER_CLASSES.get(target, target)
+    return renamed
 
 
 def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:

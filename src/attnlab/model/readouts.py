@@ -15,10 +15,16 @@ from attnlab.model.dropout import Dropout, Rate
 
 
 class Readout(nn.Module, ABC):
-    """Joins what a step knows. It stands outside the step, so that training can apply it to all
-    steps at once.
+    """Joins what a step knows.
+
+    It stands outside the step, so that training can apply it to all steps at once. A subclass sets
+    `size` in its constructor and defines `forward`. Its constructor takes its settings, and
+    whichever of the run-time arguments it needs: `hidden_size` H, `context_size` D (0 where the
+    context does not go into the readout) and `embedding_size` E.
 
     size: width R of its output.
+    makes_attentional_hidden: True where the output is an attentional hidden state, made of context
+        and state, as model/input_feeding=attentional_hidden feeds it to the next step.
     dropout: on its output.
     """
 
@@ -26,25 +32,28 @@ class Readout(nn.Module, ABC):
 
     size: int
 
+    makes_attentional_hidden: bool = False
+
     def __init__(self) -> None:
         super().__init__()
 
     @abstractmethod
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
-        """
+        """Return what the output layer reads, (..., R).
+
+        The leading axes are (B,) for one step, or (B, T) for all steps at once.
+
         Args:
             hidden: s_t (..., H).
             context: c_t (..., D), None where the context does not go into the readout.
             token: e(y_{t-1}) (..., E), the embedded last token.
-
-        Returns:
-            (..., R).
         """
 
 
 class StateReadout(Readout):
-    """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al.
-    2014, section 2).
+    """s_t as it is (Sutskever et al. 2014, section 2).
+
+    The output layer knows context and token by the state alone.
     """
 
     def __init__(
@@ -64,9 +73,7 @@ class StateReadout(Readout):
 
 
 class PlainReadout(Readout):
-    """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the
-    readout.
-    """
+    """[s_t; c_t; e(y_{t-1})], joined; without c_t where no context goes into the readout."""
 
     def __init__(
         self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
@@ -81,9 +88,9 @@ class PlainReadout(Readout):
 
 
 class TanhReadout(Readout):
-    """tanh(W [s_t; c_t; e(y_{t-1})] + b): the three things that Bahdanau's g reads (2015, equation
-    4), or two of
-    them where no context goes into the readout.
+    """tanh(W [s_t; c_t; e(y_{t-1})] + b): what Bahdanau's g reads (2015, equation 4).
+
+    There is no c_t where no context goes into the readout.
     """
 
     def __init__(
@@ -106,9 +113,12 @@ class TanhReadout(Readout):
 
 
 class AttentionalReadout(Readout):
-    """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without
-    b).
+    """attentional_hidden_t = tanh(W_c [c_t; s_t] + b).
+
+    Luong et al. 2015, equation 5, there without b.
     """
+
+    makes_attentional_hidden = True
 
     def __init__(
         self,
@@ -136,12 +146,11 @@ class AttentionalReadout(Readout):
 
 
 class MaxoutReadout(Readout):
-    """t = maxout(U s_t + V e(y_{t-1}) + C c_t + b), each unit the larger of two sums (Goodfellow et
-    al. 2013).
+    """t = maxout(U s_t + V e(y_{t-1}) + C c_t + b), each unit the larger of two sums.
 
-    The deep output of Bahdanau et al. 2015, appendix A.2.2. The appendix prints s_{t-1}; s_t is
-    what equation 4 of
-    the same paper gives to g.
+    Maxout is that of Goodfellow et al. 2013; it is the deep output of Bahdanau et al. 2015,
+    appendix A.2.2. The appendix prints s_{t-1}; s_t is what equation 4 of the same paper gives to
+    g.
     """
 
     def __init__(
@@ -171,10 +180,12 @@ def tie_embeddings(
     which: Literal["none", "target", "all"],
     output: nn.Linear,
     target: nn.Embedding,
-    source: nn.Embedding,
+    source: nn.Embedding | None,
 ) -> None:
-    """Let the output layer (`target`), and the source embedding too (`all`), use the target
-    embedding's matrix.
+    """Let the output layer (`target`), and the source's (`all`), use the target embedding's matrix.
+
+    Args:
+        source: None for an encoder without an embedding that may be tied.
 
     Raises ValueError where the widths or the vocabularies differ.
     """
@@ -187,7 +198,12 @@ def tie_embeddings(
             "model.decoder.embedding_size the readout's width (with model/readout=tanh that is "
             "model.readout.size), or choose tied_embeddings=none"
         )
-    if which == "all" and source.weight.shape != target.weight.shape:
+    if which == "all" and source is None:
+        raise ValueError(
+            "tied_embeddings is all, which needs an encoder that names its source embedding, but "
+            "the `embedding` of this one is None; choose tied_embeddings=target"
+        )
+    if which == "all" and source is not None and source.weight.shape != target.weight.shape:
         raise ValueError(
             "tied_embeddings is all, which needs one vocabulary and one embedding width on both "
             f"sides, but the source has {source.num_embeddings} tokens of width "
@@ -200,5 +216,5 @@ def tie_embeddings(
     if target.padding_idx is not None:
         nn.init.zeros_(target.weight.data[target.padding_idx])
     output.weight = target.weight
-    if which == "all":
+    if which == "all" and source is not None:
         source.weight = target.weight

@@ -30,22 +30,31 @@ class Window:
         if self.emphasis is None:
             return weights
         weights = weights * self.emphasis
-        return weights / weights.sum(-1, keepdim=True) if self.renormalise else weights
+        if not self.renormalise:
+            return weights
+        return weights / weights.sum(-1, keepdim=True)
 
 
 class Scope(nn.Module, ABC):
-    """Opens a window on the source at every step. Positions count real tokens, so that padding
-    moves none.
+    """Opens a window on the source at every step.
+
+    A subclass defines `forward`. Its constructor takes its settings, and `query_size`, the width H
+    of the query, where it needs it. Positions count real tokens, so that padding moves none.
+
+    follows_the_target: True where the window depends on `t`, which a classifier does not have.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size",)
+
+    follows_the_target: bool = False
 
     def __init__(self) -> None:
         super().__init__()
 
     @abstractmethod
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
-        """
+        """Return what may be seen of the source at each of these steps.
+
         Args:
             query: (B, T, H).
             t: (B, T), the position of each query in the target.
@@ -58,24 +67,23 @@ class Scope(nn.Module, ABC):
 class GlobalScope(Scope):
     """Every source token may be seen at every step (Luong et al. 2015, section 3.1)."""
 
-    def __init__(self, *, query_size: int) -> None:
-        super().__init__()
-
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
         return Window()
 
 
 class LocalM(Scope):
-    """Source tokens within [p_t - D, p_t + D], with p_t = t (Luong et al. 2015, section 3.2,
-    "local-m").
+    """Source tokens within [p_t - D, p_t + D], with p_t = t.
 
-    The target may be longer than the source: p_t then stays at the last real token.
+    "local-m" of Luong et al. 2015, section 3.2. The target may be longer than the source: p_t then
+    stays at the last real token.
 
     Args:
         width: D, tokens on each side of the centre.
     """
 
-    def __init__(self, width: PositiveInt, *, query_size: int) -> None:
+    follows_the_target = True
+
+    def __init__(self, width: PositiveInt) -> None:
         super().__init__()
         self.width = width
 
@@ -85,12 +93,11 @@ class LocalM(Scope):
 
 
 class LocalP(Scope):
-    """Source tokens within [p_t - D, p_t + D], those near p_t favoured (Luong et al. 2015, section
-    3.2, "local-p").
+    """Source tokens within [p_t - D, p_t + D], those near p_t favoured.
 
-    p_t = n sigmoid(v · tanh(W s_t)) for a source of n tokens (equation 9), no farther than the last
-    one; the weights are multiplied by exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2 after the
-    softmax (equation 10), so that they
+    "local-p" of Luong et al. 2015, section 3.2. p_t = n sigmoid(v · tanh(W s_t)) for a source of n
+    tokens (equation 9), no farther than the last one; the weights are multiplied by
+    exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2 after the softmax (equation 10), so that they
     no longer sum to 1.
 
     Args:

@@ -17,7 +17,7 @@ from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
@@ -64,7 +64,7 @@ class Seq2Seq(nn.Module):
         bridge: Part[Bridge],
         attention: Part[Score] | None,
         projection: Part[LinearProjection] | None,
-        normaliser: Normaliser,
+        normaliser: Part[Normaliser],
         scope: Part[Scope],
         coverage: Part[Coverage] | None,
         heads: Part[MultiHeadAttention] | None,
@@ -87,13 +87,17 @@ class Seq2Seq(nn.Module):
             mechanism=mechanism_of(attention, projection, normaliser, scope, coverage, heads),
             readout=readout,
             input_feeding=input_feeding,
-            value_size=self.encoder.output_size,
+            # A decoder that attends reads the outputs, any other the summary.
+            value_size=(
+                self.encoder.state_shape.size if attention is None else self.encoder.output_size
+            ),
             target_vocabulary_size=target_vocabulary_size,
         )
         self.bridge: Bridge = bridge(
             encoder_shape=self.encoder.state_shape,
             decoder_shape=self.decoder.body.state_shape,
-            backward_size=self.encoder.hidden_size if self.encoder.backward_layers else 0,
+            output_size=self.encoder.output_size,
+            backward_size=self.encoder.backward_size,
         )
         if not (self.bridge.passes_source or self.decoder.reads_memory):
             raise ValueError(
@@ -113,23 +117,10 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Memory, DecoderState]:
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
-        attention, feeding = self.decoder.attention, self.decoder.body.input_feeding
-        memory = remember(
-            encoded, source_mask, self.padding.attention_masked, attention, intervention
-        )
-        batch_size, length, width = encoded.outputs.shape
-        zeros = encoded.outputs.new_zeros
-        return memory, DecoderState(
-            self.bridge(encoded, source_mask),
-            position=source.new_zeros(batch_size),
-            context=zeros(batch_size, width) if self.decoder.carries_context else None,
-            fed=None if feeding is None else zeros(batch_size, feeding.size),
-            coverage=(
-                None
-                if attention is None or attention.coverage is None
-                else zeros(batch_size, attention.heads, length)
-            ),
-        )
+        is_masked = self.padding.attention_masked
+        memory = remember(encoded, source_mask, is_masked, self.decoder.attention, intervention)
+        recurrent = self.bridge(encoded, source_mask)
+        return memory, self.decoder.first_state(recurrent, encoded)
 
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory
@@ -170,7 +161,7 @@ class Seq2Seq(nn.Module):
             inputs, mask = reorder(inputs, order), reorder(mask, order)
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
-        if feed_reference is None and not self.decoder.feeds_back:
+        if feed_reference is None and self.decoder.reads_all_steps_at_once:
             output = self.decoder.all_steps(
                 self.decoder.body.embed(inputs), state, memory, count_positions(mask)
             )

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.batch import Padding
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast import encoder as module
 from attnlab.model.fast import speed_up
 from attnlab.model.fast.encoder import lstm_with_gated_pads
@@ -48,7 +48,7 @@ def test_lstm_with_few_pads_is_gated_and_all_other_layers_are_packed(
     sizes = dict.fromkeys(("embedding_size", "hidden_size", "layers"), 1)
     rates = dict.fromkeys(("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0)
     encoder = speed_up(
-        Encoder(
+        RecurrentEncoder(
             cell,
             **sizes,
             bidirectional=False,
@@ -60,11 +60,13 @@ def test_lstm_with_few_pads_is_gated_and_all_other_layers_are_packed(
         )
     )
     taken = []
-    gated, packed = module.lstm_with_gated_pads, Encoder.read_real
+    gated, packed = module.lstm_with_gated_pads, RecurrentEncoder.read_real
     monkeypatch.setattr(
         module, "lstm_with_gated_pads", lambda *args: taken.append("gated") or gated(*args)
     )
-    monkeypatch.setattr(Encoder, "read_real", lambda *args: taken.append("packed") or packed(*args))
+    monkeypatch.setattr(
+        RecurrentEncoder, "read_real", lambda *args: taken.append("packed") or packed(*args)
+    )
     mask = torch.arange(10) < torch.tensor(lengths).unsqueeze(1)
     encoder(mask.long(), mask)
     assert taken == [way]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
-from attnlab.model.encoder import Encoded
+from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.scopes import Scope
 
@@ -64,6 +64,11 @@ class Attention(nn.Module):
         self.scope = scope
         self.coverage = coverage
 
+    @property
+    def rows_sum_to_one(self) -> bool:
+        """Whether the normaliser makes distributions of the scores."""
+        return self.normaliser.rows_sum_to_one
+
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, A) and values (B, S, D)."""
         return self.score.project_keys(positions if self.score.by_position else outputs), outputs
@@ -81,7 +86,8 @@ class Attention(nn.Module):
 
         Returns:
             context (B, T, D) and attention weights (B, 1, T, S), which are exactly 0 at pads and
-            sum to 1 over S (unless a local-p scope does not renormalise).
+            sum to 1 over S (unless the normaliser's rows need not, or a local-p scope does not
+            renormalise).
         """
         assert memory.keys is not None
         assert memory.values is not None
@@ -145,6 +151,11 @@ class MultiHeadAttention(nn.Module):
     def coverage(self) -> Coverage | None:
         """That of the first head: they all have one, or none has."""
         return self.attentions[0].coverage
+
+    @property
+    def rows_sum_to_one(self) -> bool:
+        """As that of the first head: they all have a normaliser of one kind."""
+        return self.attentions[0].rows_sum_to_one
 
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""

@@ -54,7 +54,7 @@ class Mechanism:
     """
 
     score: Part[Score]
-    normaliser: Normaliser
+    normaliser: Part[Normaliser]
     scope: Part[Scope]
     projection: Part[LinearProjection] | None = None
     coverage: Part[Coverage] | None = None
@@ -87,13 +87,13 @@ class Mechanism:
                 "does not give; set keys_size in its constructor, or choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
-        return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)
+        return Attention(score, self.normaliser(), self.scope(query_size=query_size), coverage)
 
 
 def mechanism_of(
     score: Part[Score] | None,
     projection: Part[LinearProjection] | None,
-    normaliser: Normaliser,
+    normaliser: Part[Normaliser],
     scope: Part[Scope],
     coverage: Part[Coverage] | None,
     heads: Part[MultiHeadAttention] | None,
@@ -106,7 +106,7 @@ def mechanism_of(
         return Mechanism(score, normaliser, scope, projection, coverage, heads)
     idle = {
         "projection": projection is not None,
-        "normaliser": not isinstance(normaliser, Softmax),
+        "normaliser": normaliser.target is not Softmax,
         "scope": scope.target is not GlobalScope,
         "coverage": coverage is not None,
         "heads": heads is not None,

@@ -19,6 +19,7 @@ from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory, rows_of
 from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.dropout import Rate, dropout_of_words
+from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
@@ -28,8 +29,10 @@ ContextT = TypeVar("ContextT", bound=str)
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What a decoder carries from step to step: the recurrent state, and what its mechanism needs
-    (else None).
+    """What a decoder carries from step to step.
+
+    A decoder of one's own may derive a record with further fields from it: tensors whose first axis
+    is the batch, so that the searches can select hypotheses. Its `first_state` fills them.
     """
 
     recurrent: RecurrentState
@@ -39,9 +42,7 @@ class DecoderState:
     coverage: Tensor | None = None  # (B, N, S): the sum of all attention weights so far
 
     def select(self, rows: Tensor) -> DecoderState:
-        """The state of some rows of the batch, in their order, repeated where a row is named
-        twice.
-        """
+        """The state of some rows of the batch, in their order; a row may be named twice."""
         return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
 
 
@@ -92,19 +93,20 @@ class DecoderBody(nn.Module):
         self.state_shape = self.cell.state_shape
 
     def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
-        """tokens (...) -> their embeddings (..., E) after dropout; sparse: their gradient is a
-        sparse tensor.
+        """Embed tokens: (...) -> (..., E), after dropout.
+
+        sparse: their gradient is a sparse tensor.
         """
-        found = (
-            embedding(tokens, self.embedding.weight, PAD, sparse=True)
-            if sparse
-            else self.embedding(tokens)
-        )
+        if sparse:
+            found = embedding(tokens, self.embedding.weight, PAD, sparse=True)
+        else:
+            found = self.embedding(tokens)
         return self.dropout(found)
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:
-        """The last tokens of all steps, none of which is going to be a guess: (T, B, E) after
-        dropout.
+        """The last tokens of all steps, where none is going to be a guess.
+
+        embedded: (T, B, E), after dropout.
         """
         return [Token(each) for each in embedded]
 
@@ -168,9 +170,16 @@ class StepOutput:
 class Decoder(nn.Module, ABC, Generic[ContextT]):
     """Writes the target one token at a time; a subclass defines when the attention looks.
 
-    A subclass names the choices of `context` as its type argument, and in `destinations` where each
-    of them sends the
-    context: into the cell, into the readout.
+    A subclass names the choices of `context` as its type argument, in `destinations` where each of
+    them sends the context (into the cell, into the readout), and defines `step`. All else is
+    optional. A constructor of its own takes its settings and hands the others, and all run-time
+    arguments, on to this one, best as `**others`.
+
+    destinations: {choice of `context`: (goes into the cell, goes into the readout)}.
+    attends: False for a decoder that has no attention, and refuses one.
+    steps_twice: True for a decoder with a second cell, `second_cell`, which reads the context.
+    attention: what it looks back with; None without an attention.
+    body: its layers, and the embedding of the target, readout and input feeding.
 
     Args:
         cell: the kind of the recurrent layers.
@@ -192,8 +201,11 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     )
 
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
-    attends: ClassVar[bool] = True  # False: refuses an attention
-    steps_twice: ClassVar[bool] = False  # True: has a second cell, which reads the context
+    attends: ClassVar[bool] = True
+    steps_twice: ClassVar[bool] = False
+
+    attention: Attention | MultiHeadAttention | None
+    body: DecoderBody
 
     def __init__(
         self,
@@ -263,17 +275,48 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         reads_context = self.steps_twice or (self.attends and self.into_cell)
         return reads_context or self.body.input_feeding is not None or self.coverage is not None
 
+    @property
+    def reads_all_steps_at_once(self) -> bool:
+        """Whether `all_steps` gives the result of a loop over `step`."""
+        has_all_steps = type(self).all_steps is not Decoder.all_steps
+        return has_all_steps and not self.feeds_back
+
+    def first_state(self, recurrent: RecurrentState, encoded: Encoded) -> DecoderState:
+        """Return the state before the first step.
+
+        Args:
+            recurrent: what the bridge made of the encoded source.
+            encoded: the encoded source itself.
+        """
+        batch_size, length, width = encoded.outputs.shape
+        zeros = encoded.outputs.new_zeros
+        feeding = self.body.input_feeding
+        context = zeros(batch_size, width) if self.carries_context else None
+        fed = None if feeding is None else zeros(batch_size, feeding.size)
+        coverage = None
+        if self.attention is not None and self.attention.coverage is not None:
+            coverage = zeros(batch_size, self.attention.heads, length)
+        position = zeros(batch_size, dtype=torch.long)
+        return DecoderState(recurrent, position, context, fed, coverage)
+
     @abstractmethod
     def step(
         self, token: Token, state: DecoderState, memory: Memory
     ) -> tuple[StepOutput, DecoderState]:
-        """The last token, the state before it and the memory -> output and state after."""
+        """Return the output of one step, and the state after it.
+
+        Args:
+            token: the last token.
+            state: the state before the step.
+            memory: the encoded source.
+        """
 
     def all_steps(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
     ) -> StepOutput:
-        """The result of a loop over `step`, where nothing feeds back; a decoder that always feeds
-        back has none.
+        """The result of a loop over `step`, where nothing feeds back.
+
+        Optional: a decoder without it takes its steps one by one.
 
         Args:
             tokens: (B, T, E), the last token of each step, embedded and after dropout.

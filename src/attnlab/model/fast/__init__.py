@@ -14,7 +14,7 @@ from torch import nn
 from attnlab.model.attention.attention import Attention
 from attnlab.model.decoder.cells import GRUCell, LSTMCell, RNNCell
 from attnlab.model.decoder.decoder import DecoderBody
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast.attention import FastAttention
 from attnlab.model.fast.cells import FastGRUCell, FastLSTMCell, FastRNNCell
 from attnlab.model.fast.decoder import FastDecoderBody
@@ -28,7 +28,7 @@ ModelT = TypeVar("ModelT", bound=nn.Module)
 FASTER: dict[type[nn.Module], type[nn.Module]] = {
     Attention: FastAttention,
     DecoderBody: FastDecoderBody,
-    Encoder: FastEncoder,
+    RecurrentEncoder: FastEncoder,
     GRUCell: FastGRUCell,
     LSTMCell: FastLSTMCell,
     RNNCell: FastRNNCell,

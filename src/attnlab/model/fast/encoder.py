@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from attnlab.model.encoder import Encoder
+from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.pads import reorder, states_of
 from attnlab.model.recurrence import ONE_LAYER
 
@@ -14,7 +14,7 @@ LEAST_REAL = 0.5 if torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 CLOSED_GATE = -10_000.0  # what the sigmoid of a gate makes exactly 0, in bfloat16 too
 
 
-class FastEncoder(Encoder):
+class FastEncoder(RecurrentEncoder):
     """On a CPU, LSTM layers read batches with few pads by `lstm_with_gated_pads`."""
 
     def read_real(
@@ -32,8 +32,9 @@ class FastEncoder(Encoder):
 def lstm_with_gated_pads(
     lstm: nn.LSTM, x: Tensor, lengths: Tensor
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """`Encoder.read_real` of an LSTM, by oneDNN's recurrence, which is faster than torch's and
-    takes no packed sequences.
+    """`RecurrentEncoder.read_real` of an LSTM, by oneDNN's recurrence.
+
+    It is faster than torch's own, and takes no packed sequences.
 
     Pads are read first, behind input gates that another input closes: i = sigmoid(-10000) = 0, so c
     = f 0 + 0 g = 0 and h = o tanh(0) = 0 until the first real token, and no gradient comes from a

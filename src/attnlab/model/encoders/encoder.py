@@ -1,0 +1,74 @@
+"""Encoder: the base class of all encoders, and what an encoder returns.
+
+Axes: B batch, S source length, D encoder output, L layers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from attnlab.model.recurrence import RecurrentState, StateShape
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The source as the encoder leaves it.
+
+    final: what the encoder knows at the end, of the shape that `Encoder.state_shape` promises. The
+        bridge makes the decoder's first state of it. The hidden state of its last layer is the
+        summary of the sentence, which decoders without attention read, and which is a classifier's
+        query.
+    backward: the state of a backward direction at the first token, as FirstBackwardBridge reads it;
+        None where nothing is read backwards.
+    """
+
+    outputs: Tensor  # (B, S, D)
+    final: RecurrentState  # (L, B, state_shape.size)
+    backward: RecurrentState | None = None  # (L, B, backward_size)
+
+
+class Encoder(nn.Module, ABC):
+    """Turns source tokens into one vector a token and a final state.
+
+    A subclass sets `output_size` and `state_shape` in its constructor and defines `forward`. All
+    else is optional. Its constructor takes its settings, and whichever of the run-time arguments it
+    needs: `source_vocabulary_size` (int) and `padding` (`attnlab.batch.Padding`).
+
+    In a config, a decoder takes over those of its settings that the encoder has under the same name
+    (`embedding_size`, `layers`, `dropout`, ...), as long as nothing else is chosen for it.
+
+    output_size: width D of the vectors.
+    state_shape: layers, width and kind of the final state.
+    backward_size: width of `Encoded.backward`; 0 where nothing is read backwards.
+    embedding: the layer that embeds the source tokens, whose weights may be tied to the target
+        embedding's, and with respect to whose outputs explanations differentiate; None where there
+        is no such layer.
+    """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "padding")
+
+    output_size: int
+    state_shape: StateShape
+
+    backward_size: int = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        # An attribute of the class would hide the layer that a subclass assigns.
+        self.embedding: nn.Embedding | None = None
+
+    @abstractmethod
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the encoded source.
+
+        Pads may stand in front of a sentence or behind it. Nothing that a real token gets may
+        depend on them, unless `padding.recurrence` is "read".
+
+        Args:
+            source: (B, S) long, token ids.
+            source_mask: (B, S) bool, True at real tokens.
+        """
