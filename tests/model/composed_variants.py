@@ -1,5 +1,6 @@
-"""One small model for each YAML file of the model's groups: found by looking into the folders, so
-that a new file is covered.
+"""One small model for each YAML file of the model's groups.
+
+They are found by looking into the folders, so that a new file is covered.
 
 The files are put together here, for Hydra takes a quarter of a second for each; a test holds this
 to what Hydra makes.
@@ -77,8 +78,9 @@ def _file(path: str) -> Any:
 
 
 def names_of(choices: Mapping[str, str]) -> dict[str, str]:
-    """{group: name} of conf/model/seq2seq.yaml with some of its choices replaced, as
-    `model/<group>=<name>` does.
+    """{group: name} of conf/model/seq2seq.yaml with some of its choices replaced.
+
+    As `model/<group>=<name>` does.
     """
     nodes = _file("seq2seq")["defaults"]
     # A file may choose for other groups too, but what is asked for goes before.
@@ -115,8 +117,9 @@ def _section(group: str, name: str) -> dict[str, Any] | None:
 def part_of(
     group: str, name: str, sizes: Mapping[str, Any] = SMALL, **values: Any
 ) -> Part[Any] | None:
-    """A choice as a Part: its YAML with those of the sizes that it has, and the values; None where
-    it is null.
+    """A choice as a Part: its YAML with those of the sizes that it has, and the values.
+
+    None where it is null.
     """
     node = _section(group, name)
     if node is None:

@@ -1,5 +1,6 @@
-"""A covering array of strength 2: few experiments that hold every pair of choices that can go
-together.
+"""A covering array of strength 2.
+
+Few experiments that hold every pair of choices that can go together.
 
 Greedy, one row for each pair that is left, filled up so as to hold as many others as it can; the
 rules of `legal_choices` prune the filling.
@@ -46,8 +47,9 @@ def narrowed(row: Row, possible: Domains, name: str) -> dict[str, list[Any]]:
 
 
 def completed(row: Row, possible: Domains, uncovered: set[Pair]) -> Row | None:
-    """The row with a value for each factor, so that all go together; None where there is no such
-    row.
+    """The row with a value for each factor, so that all go together.
+
+    None where there is no such row.
 
     Depth first, the factor with the fewest possible values next; of these the one first that makes
     the most uncovered pairs with what is already there.
@@ -69,8 +71,9 @@ def completed(row: Row, possible: Domains, uncovered: set[Pair]) -> Row | None:
 
 
 def filled(choices: Row, uncovered: set[Pair]) -> Row | None:
-    """A row of these choices and others that go together with them and with each other; None where
-    there is none.
+    """A row of these choices and others that go together with them and with each other.
+
+    None where there is none.
 
     Whether the choices themselves go together is not asked.
     """
@@ -85,8 +88,9 @@ def filled(choices: Row, uncovered: set[Pair]) -> Row | None:
 
 @functools.cache
 def covering_array() -> tuple[list[Row], list[Row]]:
-    """Rows of choices that go together and hold every pair that can; and the pairs that no such row
-    can hold.
+    """Rows of choices that go together and hold every pair that can.
+
+    And the pairs that no such row can hold.
     """
     uncovered = {pair for choices in every_pair() for pair in pairs_of(choices)}
     rows, impossible = [], []

@@ -1,10 +1,8 @@
-"""All choices of a model, of how it is trained and of what searches with it; which do not go
-together, and why.
+"""All choices of a model, its training and its search; and which do not go together, and why.
 
-Choices that are YAML files of conf/model are found in its folders, so that a new file is covered.
-A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes.
-`one_training_step`
-and `one_search` read the rest.
+Choices that are YAML files of conf/model are found in its folders, so that a new file is covered. A
+row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes.
+`one_training_step` and `one_search` read the rest.
 """
 
 from __future__ import annotations

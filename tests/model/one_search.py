@@ -31,8 +31,9 @@ def search_once(model: Seq2Seq, batch: Batch, row: Row) -> list[list[Hypothesis]
 
 
 def check_hypotheses(found: list[list[Hypothesis]], batch: Batch, row: Row) -> None:
-    """For each sentence some, the best first, of real tokens; with attention weights where the
-    model attends.
+    """For each sentence some, the best first, of real tokens.
+
+    They have attention weights where the model attends.
     """
     assert len(found) == len(batch)
     for hypotheses in found:

@@ -88,8 +88,9 @@ def parameters_that_nothing_reads(model: Seq2Seq, row: Row) -> set[str]:
 
 
 def loss_must_fall(row: Row) -> bool:
-    """Guesses that are drawn anew, or sums that bfloat16 has rounded, may hide what a small step
-    does.
+    """Guesses that are drawn anew, or rounded sums, may hide what a small step does.
+
+    It is bfloat16 that rounds them.
     """
     draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
     return row["precision"] == "full" and not draws

@@ -1,6 +1,4 @@
-"""attnlab.Attention: its contract for every score, normaliser and scope, and equality with other
-toolkits.
-"""
+"""attnlab.Attention: its contract for every part, and equality with other toolkits."""
 
 from __future__ import annotations
 
@@ -60,8 +58,9 @@ def drawn(*shape: int, seed: int = 1) -> Tensor:
 
 
 def check_weights(weights: Tensor, renormalised: bool = True) -> None:
-    """Zeros at pads and in the row without a real key; the others sum to one, or to less where the
-    scope has it so.
+    """Zeros at pads and in the row without a real key; the others sum to one.
+
+    Or to less where the scope has it so.
     """
     assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
     sums = weights[:EMPTY].sum(-1)
@@ -443,8 +442,9 @@ def global_attention(monkeypatch):
     [("dot", "dot"), ("general", "general"), ("mlp", "normed_bahdanau"), ("mlp", "bahdanau")],
 )
 def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours, normaliser):
-    """general: their W maps the query. mlp: its bias stands at the query; without it, it is
-    Bahdanau's score.
+    """general: their W maps the query.
+
+    mlp: its bias stands at the query; without it, it is Bahdanau's score.
     """
     torch.manual_seed(2)
     peer = global_attention(D, attn_type=theirs, attn_func=normaliser).double()
@@ -488,8 +488,9 @@ def keras(monkeypatch):
     [("Attention", "dot"), ("Attention", "scaled_luong"), ("AdditiveAttention", "bahdanau")],
 )
 def test_layer_equals_keras(keras, theirs, ours):
-    """use_scale of Attention is the g of scaled Luong; AdditiveAttention takes query and keys as
-    they are.
+    """use_scale of Attention is the g of scaled Luong.
+
+    AdditiveAttention takes query and keys as they are.
     """
     peer = getattr(keras.layers, theirs)(use_scale=ours != "dot")
     query, keys, values = (x[:EMPTY].float().numpy() for x in (QUERY, KEYS, VALUES))

@@ -1,6 +1,7 @@
-"""The full product of score, scope, context placement, input feeding, coverage and readout: each
-combination learns,
-or is refused for the reason that `legal_choices` foretells. None of them crashes.
+"""The full product of score, scope, context, input feeding, coverage and readout.
+
+Each combination learns, or is refused for the reason that `legal_choices` foretells. None of them
+crashes.
 """
 
 from __future__ import annotations

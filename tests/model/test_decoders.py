@@ -16,9 +16,10 @@ from attnlab.model.dropout import Dropout
 def test_local_m_window_counts_real_tokens_under_any_padding(
     side, recurrence, masked, tiny_model, pairs
 ):
-    """Token i is seen at step t where |i - t| is at most D = 2, both counted over real tokens,
-    wherever the pads stand and whether or not the recurrence reads them; t stays at the last token
-    of a shorter source.
+    """Token i is seen at step t where |i - t| is at most D = 2.
+
+    Both are counted over real tokens, wherever the pads stand and whether or not the recurrence
+    reads them; t stays at the last token of a shorter source.
     """
     padding = Padding(side, side, attention_masked=masked, recurrence=recurrence)
     model = tiny_model(scope="local_m", padding=padding)
@@ -43,8 +44,9 @@ def test_local_m_window_counts_real_tokens_under_any_padding(
     ["encoder.dropout.0", "encoder.dropout.1", "encoder.layer_dropout", "decoder.body.dropout.1"],
 )
 def test_dropout_acts_in_training_only(where, tiny_model, pairs):
-    """On embeddings and between layers, one at a time; the same for outputs of the encoder, readout
-    and decoder.
+    """On embeddings and between layers, one at a time.
+
+    The same for outputs of the encoder, readout and decoder.
     """
     batch = make_batch(*pairs(), Padding())
     decoders = [f"decoder.body.{name}" for name in ("dropout.0", "cell.dropout", "readout.dropout")]

@@ -1,5 +1,6 @@
-"""A pass waits for the device as often for a long target as for a short one: each wait is a pause
-of a GPU.
+"""A pass waits for the device as often for a long target as for a short one.
+
+Each wait is a pause of a GPU.
 """
 
 from __future__ import annotations

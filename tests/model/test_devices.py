@@ -1,5 +1,6 @@
-"""A model works where its inputs are: what it makes on the way, it makes there, and not on torch's
-default device.
+"""A model works where its inputs are.
+
+What it makes on the way, it makes there, and not on torch's default device.
 """
 
 from __future__ import annotations

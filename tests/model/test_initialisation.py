@@ -1,5 +1,6 @@
-"""How weights are drawn, against the papers' words; embeddings of pads stay zero, and learned
-scales as they are.
+"""How weights are drawn, against the papers' words.
+
+Embeddings of pads stay zero, and learned scales as they are.
 """
 
 from __future__ import annotations

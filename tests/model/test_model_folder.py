@@ -1,5 +1,6 @@
-"""Model folders: complete, without pickles, without foreign code, and readable after classes have
-moved.
+"""Model folders: complete, without pickles, without foreign code.
+
+They are readable after classes have moved.
 """
 
 from __future__ import annotations
@@ -259,8 +260,9 @@ def test_load_model_missing_folder_or_other_sizes_are_refused_with_a_reason(fold
 
 @pytest.mark.parametrize("which", ["target", "all"])
 def test_load_model_tied_weights_stay_tied(which, tmp_path, prepared):
-    """One matrix in memory before and after, so that a further training step moves it
-    everywhere.
+    """One matrix in memory before and after.
+
+    A further training step so moves it everywhere.
     """
     size = {"embedding_size": 5}
     model = MODEL | {

@@ -1,5 +1,6 @@
-"""With a mask and skipped pads the scheme changes no output, loss or gradient; without them it
-does, measurably.
+"""With a mask and skipped pads the scheme changes no output, loss or gradient.
+
+Without them it does, measurably.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ SCHEMES = list(itertools.product(("pre", "post"), ("pre", "post")))
 
 
 def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
-    """Gradients by name; and the loss, and per sentence the readout and attention weights at real
-    tokens alone.
+    """Gradients by name, the loss, and per sentence the readout and attention weights.
+
+    The last two at real tokens alone.
     """
     model = tiny_model(padding=padding, **choices)
     batch = make_batch(*pairs(), padding)

@@ -1,6 +1,7 @@
-"""Every pair of choices of model, padding, training and search: those that go together stand in a
-few experiments, which must learn and then find something; the others are refused with the predicted
-reason.
+"""Every pair of choices of model, padding, training and search.
+
+Those that go together stand in a few experiments, which must learn and then find something; the
+others are refused with the predicted reason.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def test_covering_array_holds_every_legal_pair():
 @pytest.mark.parametrize("coin", OF_TRAINING_AND_SEARCH["coin"])
 @pytest.mark.parametrize("forcing", FORCINGS)
 def test_forcing_below_one_with_each_coin_feeds_some_guesses(forcing, coin, pairs):
-    """Past the first token, which has no guess before it; the array would try the reference alone
-    otherwise.
+    """Past the first token, which has no guess before it.
+
+    The array would try the reference alone otherwise.
     """
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), Padding())
     fed = fed_reference(USUAL | {"teacher_forcing": forcing, "coin": coin}, batch)
@@ -81,8 +83,9 @@ def test_each_experiment_of_the_array_learns_and_searches(number, tiny_model, pa
 
 @pytest.mark.parametrize("choices", IMPOSSIBLE, ids=str)
 def test_incompatible_choices_are_refused_with_the_predicted_reason(choices, tiny_model, pairs):
-    """Where the two are refused by each other, nothing else in the row is wrong; else it takes a
-    third choice.
+    """Where the two are refused by each other, nothing else in the row is wrong.
+
+    Else it takes a third choice.
     """
     spoilt_by_them_alone = filled(choices, set())
     assert (spoilt_by_them_alone is None) == (refusal(choices) is None)
@@ -110,8 +113,9 @@ def test_incompatible_choices_are_refused_with_the_predicted_reason(choices, tin
     ids=str,
 )
 def test_three_choices_that_do_not_go_together(choices, tiny_model):
-    """Pairs of them can be mended by a third choice, so the array has them; without it they are
-    refused.
+    """Pairs of them can be mended by a third choice, so the array has them.
+
+    Without it they are refused.
     """
     reason = refusal(USUAL | choices)
     assert reason is not None

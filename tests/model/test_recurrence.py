@@ -1,5 +1,6 @@
-"""Recurrent layers: single precision where autocast would halve them (the CPU stands in for the
-GPU), and dropout.
+"""Recurrent layers: single precision where autocast would halve them, and dropout.
+
+The CPU stands in for the GPU.
 """
 
 from __future__ import annotations

@@ -76,8 +76,9 @@ def test_score_equals_the_equation_of_its_paper(name):
 @every_score
 @pytest.mark.parametrize("masked", [True, False])
 def test_attention_over_values(name, masked):
-    """The context is made of the values as they are, neither of keys nor of projected keys; all T
-    steps at once.
+    """The context is made of the values as they are; all T steps at once.
+
+    Neither of keys nor of projected keys.
     """
     attention, given = Attention(make(name), Softmax(), GlobalScope()), inputs(name)
     context, weights = attention(
@@ -112,8 +113,9 @@ def test_scaled_luong_begins_as_general():
 
 
 def test_additive_score_keeps_its_digits_in_half_precision():
-    """Whatever the constant that the sigmoid's way leaves: v of one sign, where it is as large as
-    it can be.
+    """Whatever the constant that the sigmoid's way leaves.
+
+    v is of one sign, where it is as large as it can be.
     """
     random = torch.Generator().manual_seed(0)
     query, keys = (torch.randn(8, n, 64, generator=random) for n in (1, 6))

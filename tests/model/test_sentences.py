@@ -1,5 +1,6 @@
-"""Whole models, from the source's tokens to log-probabilities, against the papers' equations on
-each sentence alone.
+"""Whole models against the papers' equations, on each sentence alone.
+
+From the source's tokens to log-probabilities.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ NOT_OF_THE_EQUATIONS = {
 
 
 def equals_the_equations(row, tiny_model, pairs):
-    """Log-probabilities, attention weights and coverage loss of a padded batch are those of its
-    sentences.
+    """Log-probabilities, weights and coverage loss of a batch are those of its sentences.
+
+    The weights are those of the attention; the batch is padded.
     """
     assert refusal(row) is None, row
     given = arguments(row)

@@ -1,5 +1,6 @@
-"""The unrolled target against a plain loop over the one step: fed the reference, fed guesses, and
-mixed.
+"""The unrolled target against a plain loop over the one step.
+
+Fed the reference, fed guesses, and mixed.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ every_side = pytest.mark.parametrize("side", ["pre", "post"])
 
 
 def by_steps(model, source, target, feed, padding):
-    """Logits (T, V) and attention weights of one sentence alone; feed[t] False takes the guess of
-    step t - 1.
+    """Logits (T, V) and attention weights of one sentence alone.
+
+    feed[t] False takes the guess of step t - 1.
     """
     batch = make_batch([source], [target], padding)
     memory, state = model.encode(batch.source, batch.source_mask)
@@ -75,8 +77,9 @@ def by_steps(model, source, target, feed, padding):
     ],
 )
 def test_fed_readout_is_the_one_that_the_output_layer_reads(decoder, feeding, tiny_model, pairs):
-    """Made once a step, and not a second time under another dropout; where none is fed, all steps'
-    at once.
+    """Made once a step, and not a second time under another dropout.
+
+    Where none is fed, all steps' at once.
     """
     batch = make_batch(*pairs(), Padding())
 
@@ -129,8 +132,10 @@ PRECISIONS = [(torch.float64, 1e-11, (1e-9, 1e-10)), (torch.float32, 1e-5, (1e-5
 def test_every_pair_of_choices_unrolls_as_it_steps(
     number, dtype, close, gradients_close, tiny_model, pairs
 ):
-    """Outputs and the gradient of every parameter, whatever the padding: of the whole batch, step
-    by step, where no pads come first. `step` alone is plain; `forward` takes its fast paths.
+    """Outputs and the gradient of every parameter, whatever the padding.
+
+    Of the whole batch, step by step, where no pads come first. `step` alone is plain; `forward`
+    takes its fast paths.
     """
     row = covering_array()[0][number]
     padding = replace(row["padding"], decoder="post")
@@ -220,8 +225,9 @@ def test_selected_rows_go_on_as_they_would(choices, tiny_model, pairs):
 
 
 def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, monkeypatch):
-    """Often the likeliest token and not always; never `<pad>` or `<bos>`, not even where they are
-    the likeliest.
+    """Often the likeliest token and not always.
+
+    Never `<pad>` or `<bos>`, not even where they are the likeliest.
     """
     model = tiny_model(scale=2.0)
     with torch.no_grad():
@@ -254,8 +260,9 @@ def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, monk
     ],
 )
 def test_no_coins_are_all_heads(decoder, side, recurrence, scope, tiny_model, pairs):
-    """All steps at once against the loop, which draws no random numbers. A window's place counts
-    the steps, leading pads among them where they are read.
+    """All steps at once against the loop, which draws no random numbers.
+
+    A window's place counts the steps, leading pads among them where they are read.
     """
     padding = Padding(decoder=side, recurrence=recurrence)
     model = tiny_model(decoder=decoder, padding=padding, scope=scope)
@@ -281,8 +288,9 @@ def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
 
 
 def test_guesses_are_fed_as_tokens_and_let_no_gradient_through(tiny_model, pairs):
-    """The embedding of a guess learns, the choice of the guess does not: as in scheduled
-    sampling.
+    """The embedding of a guess learns, the choice of the guess does not.
+
+    As in scheduled sampling.
     """
     model = tiny_model(scale=3.0)
     batch = make_batch(*pairs(), Padding())

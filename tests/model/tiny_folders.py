@@ -63,8 +63,9 @@ def save(
     cleaning: dict[str, Any] | None,
     **sizes: int,
 ) -> Path:
-    """An untrained model with clear preferences, as a folder; the tokenizers lie beside it
-    already.
+    """An untrained model with clear preferences, as a folder.
+
+    The tokenizers lie beside it already.
     """
     torch.manual_seed(1)
     weights = bind(model, kind, "model")(**sizes, padding=Padding("pre")).state_dict()
@@ -80,8 +81,9 @@ def save(
 def write_translator(
     folder: Path, source: TokenizerTrainer | None = None, cleaning: dict[str, Any] | None = None
 ) -> Path:
-    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line
-    break among them.
+    """A model folder inside `folder`, from words to characters, a line break among them.
+
+    source: what makes other tokens of the words.
 
     cleaning: what its config has as `data.cleaning`.
     """

@@ -123,8 +123,9 @@ class Classifier(nn.Module):
 
 
 def _log_probabilities(logits: Tensor) -> Tensor:
-    """(..., 1) -> those of two classes, the sigmoid being that of the second; (..., C) -> those of
-    C classes.
+    """Log-probabilities of classes, from logits (..., 1) of two or (..., C) of more.
+
+    The sigmoid of the one logit of two classes is the probability of the second.
     """
     # Too rough for logarithms
     logits = logits.float() if logits.dtype is torch.bfloat16 else logits

@@ -12,8 +12,9 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Dropout(nn.Dropout):
-    """torch's dropout, on a CPU by uniform numbers: torch draws its Bernoulli numbers there at
-    three times the cost.
+    """torch's dropout, on a CPU by uniform numbers.
+
+    torch draws its Bernoulli numbers there at three times the cost.
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -14,8 +14,10 @@ from attnlab.model.attention.score import Score
 
 
 class Initialisation(ABC):
-    """Draws a model's parameters anew; learned scales (g of some scores) stay, and embeddings of
-    pads are zero.
+    """Draws a model's parameters anew.
+
+    A subclass defines `draw`. Learned scales (g of some scores) should stay; embeddings of pads
+    become zero after it.
     """
 
     def __call__(self, model: nn.Module) -> None:
@@ -34,8 +36,9 @@ class Initialisation(ABC):
 
 @dataclass(frozen=True)
 class UniformInitialisation(Initialisation):
-    """All from U(-r, r), biases too (Luong et al. 2015, section 4.1: 0.1; Sutskever et al. 2014,
-    section 3.4: 0.08).
+    """All from U(-r, r), biases too.
+
+    Luong et al. 2015, section 4.1: 0.1; Sutskever et al. 2014, section 3.4: 0.08.
 
     radius: r.
     """
@@ -48,8 +51,9 @@ class UniformInitialisation(Initialisation):
 
 
 class GlorotInitialisation(Initialisation):
-    """Matrices, each gate's by itself, from U(-r, r) with r = sqrt(6 / (inputs + outputs)) (Glorot
-    and Bengio 2010, equation 16); biases are zero.
+    """Matrices from U(-r, r) with r = sqrt(6 / (inputs + outputs)); biases are zero.
+
+    Each gate's matrix by itself (Glorot and Bengio 2010, equation 16).
     """
 
     def draw(self, model: nn.Module) -> None:
@@ -63,9 +67,11 @@ class GlorotInitialisation(Initialisation):
 
 @dataclass(frozen=True)
 class BahdanauInitialisation(Initialisation):
-    """Recurrent matrices, each gate's by itself, are random orthogonal ones, W and U of the
-    additive score come from N(0, attention_std²), others from N(0, std²); v and all biases are zero
-    (Bahdanau et al. 2015, appendix B.1).
+    """Orthogonal recurrences and normal weights; v and all biases are zero.
+
+    Recurrent matrices, each gate's by itself, are random orthogonal ones, W and U of the additive
+    score come from N(0, attention_std²), others from N(0, std²) (Bahdanau et al. 2015, appendix
+    B.1).
 
     std: of the other matrices, embeddings among them.
     attention_std: of W and U.
@@ -89,8 +95,9 @@ class BahdanauInitialisation(Initialisation):
 
 
 def _matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The matrices and vectors that a model learns, each once (embeddings may be tied), those of
-    each gate apart.
+    """The matrices and vectors that a model learns, each once, those of each gate apart.
+
+    Embeddings may be tied.
     """
     for name, parameter in model.named_parameters():
         layer = model.get_submodule(name.rpartition(".")[0])

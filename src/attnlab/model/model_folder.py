@@ -1,5 +1,6 @@
-"""Model folders: a trained model on disk, complete, without pickles, and readable without the
-training code.
+"""Model folders: a trained model on disk, complete, without pickles.
+
+They are read without the training code.
 
 weights.safetensors   the parameters
 config.json           the sections that the model is built from, and how its data were cleaned
@@ -205,8 +206,9 @@ def refuse_foreign(config: Mapping[str, Any], section: str, allow: Collection[st
 def bind_section(
     config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()
 ) -> Any:
-    """Bind a section of a model folder's config; raises ExperimentError where it names a class that
-    is not allowed.
+    """Bind a section of a model folder's config.
+
+    Raises ExperimentError where it names a class that is not allowed.
     """
     refuse_foreign(config, section, allow)
     try:

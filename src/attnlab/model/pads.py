@@ -20,8 +20,9 @@ def reorder(x: Tensor, order: Tensor) -> Tensor:
 
 
 def flip_real(mask: Tensor) -> Tensor:
-    """The order of positions, (B, S), that turns the real tokens of each row around; they must come
-    first in it.
+    """The order of positions, (B, S), that turns the real tokens of each row around.
+
+    They must come first in it.
     """
     places = torch.arange(mask.shape[1], device=mask.device)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)

@@ -1,6 +1,4 @@
-"""Readouts: from a decoder's step to what the output layer reads; and the output layer's tied
-weights.
-"""
+"""Readouts, from a decoder's step to what the output layer reads; and tied embeddings."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ ONE_LAYER = (True, 1, 0.0, True, False, True)
 
 @dataclass(frozen=True)
 class StateShape:
-    """How many layers, how wide, and whether there is a cell state beside the hidden state
-    (LSTM).
-    """
+    """Layers and width of a state, and whether it has a cell beside the hidden state (LSTM)."""
 
     layers: int
     size: int
@@ -33,9 +31,7 @@ class RecurrentState:
     cell: Tensor | None = None  # (L, B, H)
 
     def select(self, rows: Tensor) -> RecurrentState:
-        """The state of some rows of the batch, in their order, repeated where a row is named
-        twice.
-        """
+        """The state of some rows of the batch, in their order; a row may be named twice."""
         return RecurrentState(
             self.hidden[:, rows], None if self.cell is None else self.cell[:, rows]
         )
@@ -51,8 +47,9 @@ HALVES_RECURRENCES = ("cuda",)
 def in_single_precision(
     recurrence: Callable[..., ResultT], x: Tensor, *more: Tensor | None
 ) -> ResultT:
-    """recurrence(x, *more); under autocast on a GPU, outside of autocast and with inputs in
-    float32.
+    """recurrence(x, *more), in float32 where autocast on a GPU would halve it.
+
+    It then runs outside of autocast, with inputs in float32.
     """
     kind = x.device.type
     if kind not in HALVES_RECURRENCES or not torch.is_autocast_enabled(kind):

@@ -28,8 +28,7 @@ from attnlab.model.scopes import Scope
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A pass over the target: what the output layer reads, and where the attention looked (None
-    without).
+    """A pass over the target: what the output layer reads, and where the attention looked.
 
     attention_weights are the mean over the heads. coverage_loss is summed over the real target
     tokens and weighted by `model.coverage.loss_weight`; None without coverage.
@@ -125,8 +124,9 @@ class Seq2Seq(nn.Module):
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory
     ) -> tuple[Tensor, DecoderState, Tensor | None]:
-        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B,
-        S), the mean over the heads.
+        """One step: the logits of the next tokens, the state after, and the attention weights.
+
+        tokens are the last ones, (B,); logits are (B, V), weights (B, S), the mean over the heads.
         """
         output, state = self.decoder.step(Token(self.decoder.body.embed(tokens)), state, memory)
         readout = self._readout(output)
@@ -148,8 +148,7 @@ class Seq2Seq(nn.Module):
 
         Args:
             feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place
-                of the
-                reference. None feeds the reference everywhere.
+                of the reference. None feeds the reference everywhere.
             sample_guesses: a guess is drawn from the model's distribution, and not its likeliest
                 token.
         """
@@ -256,8 +255,9 @@ class Seq2Seq(nn.Module):
 
 
 def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
-    """(B, T) bool: where a guess is fed. It follows a real token only: pads and <bos> are always
-    fed as they stand.
+    """(B, T) bool: where a guess is fed.
+
+    It follows a real token only: pads and <bos> are always fed as they stand.
     """
     guessed = ~feed_reference & mask
     guessed[:, 1:] &= mask[:, :-1]
@@ -266,16 +266,18 @@ def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
 
 
 def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
-    """(B, T) bool -> of each step its rows in their order; at once, as each read from a GPU
-    synchronises.
+    """(B, T) bool -> of each step its rows in their order.
+
+    At once, as each read from a GPU synchronises.
     """
     rows = places.t().nonzero()[:, 1].contiguous()
     return rows.split(places.sum(0).tolist())
 
 
 def _guess(logits: Tensor, sample: bool) -> Tensor:
-    """Logits (B, V), which it overwrites -> tokens (B,), never `<pad>` or `<bos>`, which no search
-    writes either.
+    """The guessed tokens (B,), from logits (B, V), which it overwrites.
+
+    Never `<pad>` or `<bos>`, which no search writes either.
     """
     logits[:, [PAD, BOS]] = -torch.inf
     if not sample:

@@ -21,8 +21,9 @@ STEPS = 5
 
 
 def loop(layer: nn.Module, x: torch.Tensor, dropped: int | None = None) -> torch.Tensor:
-    """A recurrence that leads through the layer at every step; the output of step `dropped` leads
-    nowhere.
+    """A recurrence that leads through the layer at every step.
+
+    The output of step `dropped` leads nowhere.
     """
     total, state = x.new_zeros(()), x
     for t in range(STEPS):
@@ -96,8 +97,9 @@ def test_gradients_are_added_to_what_is_there(layer, x):
 
 @pytest.mark.parametrize("first", ["input alone", "everything"])
 def test_gradients_of_a_second_backward_pass_are_counted_once(first, layer, x):
-    """As a study of gradients does, which asks for the input's alone: the weights' are then not
-    computed.
+    """As a study of gradients does, which asks for the input's alone.
+
+    The weights' gradients are then not computed.
     """
     expected = gradients(partial(loop, layer, x), x, layer)
     total = collected(partial(loop, layer, x))
@@ -131,9 +133,9 @@ def test_frozen_weights_and_passes_without_gradients_are_plain(layer, x):
 
 
 def test_half_precision_is_that_of_autocast():
-    """The forward values are the same bits; the gradients come nearer to the truth, for they are
-    summed before they
-    are rounded.
+    """The forward values are the same bits; the gradients come nearer to the truth.
+
+    They are summed before they are rounded.
     """
     layer = FastLinear(64, 64)
     start = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()

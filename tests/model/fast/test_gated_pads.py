@@ -14,8 +14,9 @@ from attnlab.model.pads import read_real
 
 
 def read_by(run, lstm, dtype):
-    """Outputs, final states and all gradients of five rows that end in pads, whose numbers are not
-    zero.
+    """Outputs, final states and all gradients of five rows that end in pads.
+
+    The numbers at the pads are not zero.
     """
     torch.manual_seed(2)
     x = torch.randn(5, 6, 3, dtype=dtype, requires_grad=True)

@@ -1,5 +1,6 @@
-"""The models' equations in NumPy and float64, written from the papers, one sentence and one step at
-a time.
+"""The models' equations in NumPy and float64, written from the papers.
+
+One sentence and one step at a time.
 
 No batch, no mask, no padding: what a padded batch gives must equal this. Weights come by the names
 of a `state_dict`. Positions i and t count from 0.

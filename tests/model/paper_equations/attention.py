@@ -1,5 +1,6 @@
-"""Attention of one query over one sentence: score, window, normalise, average; in one head or
-several.
+"""Attention of one query over one sentence: score, window, normalise, average.
+
+In one head or several.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Attention:
 
 
 def attend(choice: Attention, w: Weights, s, values, t: int, coverage: list | None = None):
-    """Query (H,), encoder outputs (S, D), what each head has seen so far (S,) -> context (D,), a
-    head's weights (S,).
+    """One query (H,) over one sentence: the context (D,), and a head's weights (S,).
+
+    Given are encoder outputs (S, D), and what each head has seen so far (S,).
 
     Several heads are Vaswani et al. 2017, 3.2.2: concat(head_1, ..., head_N) W_O, each over
     projections of its own.

@@ -31,8 +31,10 @@ def encode(
     reverse_source: bool,
     tokens: list[int],
 ) -> Encoded:
-    """Bahdanau et al. 2015, 3.2. A reversed source (Sutskever et al. 2014, 3.3) is another
-    sentence, whose outputs are turned back to where their tokens stand.
+    """Bahdanau et al. 2015, 3.2.
+
+    A reversed source (Sutskever et al. 2014, 3.3) is another sentence, whose outputs are turned
+    back to where their tokens stand.
     """
     if reverse_source:
         turned = encode(w, kind, layers, bidirectional, merge, False, tokens[::-1])

@@ -11,8 +11,9 @@ def softmax(z):
 
 
 def sparsemax(z):
-    """Martins and Astudillo 2016: max(0, z - tau) with sum 1; tau is found by halving, not by their
-    sorting.
+    """Martins and Astudillo 2016: max(0, z - tau) with sum 1.
+
+    tau is found by halving, not by their sorting.
     """
     below, above = z.max() - 1, z.max()  # the sum is at least 1 at the one, and 0 at the other
     for _ in range(200):

@@ -1,5 +1,6 @@
-"""What the output layer reads of a step: state s, context c (None where it does not go there), last
-token y.
+"""What the output layer reads of a step: state s, context c, last token y.
+
+c is None where it does not go there.
 """
 
 from __future__ import annotations

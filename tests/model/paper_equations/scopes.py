@@ -10,16 +10,18 @@ from paper_equations.cells import Weights, sigmoid
 
 
 def local_m(t: int, n: int, width: int):
-    """p_t = t, and the window [p_t - D, p_t + D]. No farther than the last token, for targets may
-    be longer.
+    """p_t = t, and the window [p_t - D, p_t + D].
+
+    No farther than the last token, for targets may be longer.
     """
     p = min(t, n - 1)
     return np.array([p - width <= i <= p + width for i in range(n)]), np.ones(n)
 
 
 def local_p(w: Weights, s, n: int, width: int):
-    """p_t = S sigmoid(v' tanh(W s_t)), equation 9, no farther than the last token; exp(-(i - p_t)^2
-    / (2 sigma^2)) with sigma = D/2, equation 10.
+    """p_t = S sigmoid(v' tanh(W s_t)), equation 9, no farther than the last token.
+
+    exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2, equation 10.
     """
     p = min(n * sigmoid(w["v"] @ np.tanh(w["W.weight"] @ s)), n - 1)
     i = np.arange(n)

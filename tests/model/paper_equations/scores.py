@@ -48,8 +48,9 @@ def normed_bahdanau(w: Weights, s, h, seen=0.0):
 
 
 def cosine(w: Weights, s, h, seen=0.0):
-    """Graves et al. 2014, 3.3.1: g s' h / (|s| |h|); a vector without length has no direction, and
-    scores 0.
+    """Graves et al. 2014, 3.3.1: g s' h / (|s| |h|).
+
+    A vector without length has no direction, and scores 0.
     """
     lengths = np.sqrt(np.sum(s**2)) * np.sqrt(np.sum((h + seen) ** 2))
     return w["g"] * (s @ (h + seen)) / lengths if lengths > 0 else 0.0

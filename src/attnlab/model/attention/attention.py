@@ -1,5 +1,6 @@
-"""Attention(Q, K, V): score, mask, normalise, average; with one head or several, with or without
-coverage.
+"""Attention(Q, K, V): score, mask, normalise, average; one head or several.
+
+Each of them may have coverage.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from attnlab.model.scopes import Scope
 
 
 class Coverage(nn.Module):
-    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t' (See et al. 2017, equations 10 and
-    11).
+    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t'.
+
+    See et al. 2017, equations 10 and 11.
 
     The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i)
-    of each target
-    token (equation 12) punishes looking again at the same place.
+    of each target token (equation 12) punishes looking again at the same place.
 
     Args:
         loss_weight: factor of that loss beside the negative log-likelihood; 0 leaves it out.
@@ -49,8 +50,9 @@ def coverage_loss(weights: Tensor, coverage: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """context = normalise(score(Q, K)) V, with minus infinity before the normaliser wherever
-    nothing may be seen.
+    """context = normalise(score(Q, K)) V.
+
+    The score is minus infinity before the normaliser wherever nothing may be seen.
     """
 
     heads = 1
@@ -113,9 +115,9 @@ class Attention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i) (Vaswani
-    et al. 2017,
-    section 3.2.2), for any score that compares contents.
+    """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i).
+
+    Vaswani et al. 2017, section 3.2.2, for any score that compares contents.
 
     Args:
         heads: their number N.
@@ -170,8 +172,9 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As `Attention.forward`, with coverage (B, N, S) -> context (B, T, D), attention weights
-        (B, N, T, S).
+        """As `Attention.forward`, for coverage (B, N, S) and attention weights (B, N, T, S).
+
+        The context is (B, T, D).
         """
         queries = self.W_Q(query).chunk(self.heads, dim=-1)
         found = [

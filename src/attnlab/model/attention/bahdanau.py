@@ -12,8 +12,9 @@ from attnlab.model.attention.score import Score, additive
 
 
 class BahdanauScore(Score):
-    """score(s, h) = v · tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2, the alignment
-    model).
+    """score(s, h) = v · tanh(W s + U h).
+
+    Bahdanau et al. 2015, appendix A.1.2, the alignment model.
 
     Args:
         size: width A of the hidden layer.

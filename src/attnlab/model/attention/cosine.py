@@ -11,9 +11,9 @@ from attnlab.model.attention.score import Score, check_equal_widths
 
 
 class CosineScore(Score):
-    """score(s, h) = g s · h / (|s| |h|), with a learned scale g (Graves et al. 2014, section 3.3.1,
-    with key
-    strength g).
+    """score(s, h) = g s · h / (|s| |h|), with a learned scale g.
+
+    Graves et al. 2014, section 3.3.1, with key strength g.
 
     The keys are normalised at every step, for coverage may have changed them since the last.
 

@@ -20,8 +20,8 @@ class Intervention:
     gets the same change.
 
     The kinds: `uniform` weights are equal wherever the attention may look; `permuted` weights
-    change places among
-    those tokens at random, other places at every step (Jain and Wallace 2019, section 4.2.1).
+    change places among those tokens at random, other places at every step (Jain and Wallace 2019,
+    section 4.2.1).
 
     Args:
         kind: uniform, permuted, or None for the model's own weights.
@@ -30,8 +30,7 @@ class Intervention:
         temperature: the scores are divided by it: towards 0 the likeliest position takes all,
             towards infinity the weights become uniform.
         hide: source positions that get the weight 0; the others share it. The encoder still reads
-            them. Where all
-            are hidden, all weights and the context are 0.
+            them. Where all are hidden, all weights and the context are 0.
         mask_pads: False lets the attention weigh pads, as a model without a mask would.
         force: step -> the target token, as text or as its id, to write there; its score is the
             model's own. A translation that ends before does not come to it.
@@ -80,8 +79,9 @@ class Intervention:
 
     @property
     def steps(self) -> int:
-        """The least number of target tokens, `<eos>` included, that have all steps that it
-        names.
+        """The least number of target tokens that have all steps that it names.
+
+        `<eos>` counts.
         """
         return 1 + max((*self.weights, *self.force), default=-1)
 
@@ -96,8 +96,9 @@ class Intervention:
         )
 
     def check_source(self, length: int) -> None:
-        """Raise ValueError where it names a position beyond a source of so many tokens, `<eos>`
-        included.
+        """Raise ValueError where it names a position that a source does not have.
+
+        length: the source's tokens, `<eos>` included.
         """
         for position in self.positions_to_hide:
             if position >= length:

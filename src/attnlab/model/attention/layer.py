@@ -39,13 +39,11 @@ class Attention(nn.Module):
 
     Args:
         score: a name ("bahdanau", "dot", ...), a subclass of Score, an instance of one, or a
-            function that makes one
-            of query_size and key_size.
+            function that makes one of query_size and key_size.
         query_size: H.
         key_size: D of the keys; the query's by default.
         normaliser: a name, a subclass or an instance of Normaliser, or a function from scores (B,
-            T, S), minus
-            infinity where nothing may be seen, to weights (B, T, S).
+            T, S), minus infinity where nothing may be seen, to weights (B, T, S).
         scope: a name, a subclass or an instance of Scope, or a function that makes one of
             query_size.
         projection: a common width to which query and keys are projected before the score.
@@ -105,8 +103,7 @@ class Attention(nn.Module):
         Returns:
             context (B, T, E) and attention weights (B, T, S), or (B, E) and (B, S) for a query (B,
             H). Weights are exactly 0 at pads and sum to 1 over S (unless a local-p scope does not
-            renormalise). In a row without a
-            real key, both are zeros.
+            renormalise). In a row without a real key, both are zeros.
 
         Raises ValueError for wrong shapes and a source too long for the location score;
         RuntimeError where `t` does not expand to (B, T); TypeError for a mask that is not bool.
@@ -170,8 +167,9 @@ class Attention(nn.Module):
 
 @functools.cache
 def classes_by_name(kind: type[T]) -> Mapping[str, type[T]]:
-    """The package's classes of a kind: `NormedBahdanauScore` is "normed_bahdanau", `LocalM` is
-    "local_m".
+    """The package's classes of a kind, by their names in a call.
+
+    `NormedBahdanauScore` is "normed_bahdanau", `LocalM` is "local_m".
 
     Those that need more of the program than widths, such as a projection around a score, have no
     name.
@@ -224,8 +222,9 @@ class _Part:
 
 
 def _hand_out(settings: dict[str, Any], parts: list[_Part]) -> None:
-    """Give each part its settings; raises TypeError for one that no part has, or that two parts
-    have.
+    """Give each part its settings.
+
+    Raises TypeError for one that no part has, or that two parts have.
     """
     for name, value in settings.items():
         owners = [part for part in parts if name in part.settings]

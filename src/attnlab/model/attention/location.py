@@ -10,8 +10,9 @@ from attnlab.model.attention.score import Score
 
 
 class LocationScore(Score):
-    """score(s, i) = (W s)_i, for the token at position i, whatever it is (Luong et al. 2015,
-    equation 8).
+    """score(s, i) = (W s)_i, for the token at position i, whatever it is.
+
+    Luong et al. 2015, equation 8.
 
     Positions are counted over real tokens from the first one on, `<eos>` included.
 

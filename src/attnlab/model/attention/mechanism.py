@@ -17,8 +17,9 @@ from attnlab.model.scopes import GlobalScope, Scope
 
 
 class LinearProjection(Score):
-    """score(P s, R h): any score, over linear projections of query and keys to a common width
-    (Vaswani et al. 2017, section 3.2.2, for one head).
+    """score(P s, R h): any score, over linear projections of query and keys to one width.
+
+    Vaswani et al. 2017, section 3.2.2, for one head.
 
     Args:
         size: the common width.
@@ -49,8 +50,9 @@ class LinearProjection(Score):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Score x projection x normaliser x scope x coverage x heads: each goes with each, or is
-    refused by a sentence.
+    """Score x projection x normaliser x scope x coverage x heads.
+
+    Each goes with each, or is refused by a sentence.
     """
 
     score: Part[Score]

@@ -18,10 +18,10 @@ class Memory:
     """The encoded source; a decoder reads it and never changes it.
 
     summary is the top layer's final state, the one context vector of models without attention. keys
-    and values have
-    a further axis N where the attention has several heads; they are None without attention. mask is
-    None where the attention may weigh pads. positions count real tokens from 0 on; pads come behind
-    the last of them. intervention changes the weights; None leaves them as they are.
+    and values have a further axis N where the attention has several heads; they are None without
+    attention. mask is None where the attention may weigh pads. positions count real tokens from 0
+    on; pads come behind the last of them. intervention changes the weights; None leaves them as
+    they are.
     """
 
     summary: Tensor  # (B, D)
@@ -33,9 +33,7 @@ class Memory:
     intervention: Intervention | None = None
 
     def select(self, rows: Tensor) -> Memory:
-        """The memory of some rows of the batch, in their order, repeated where a row is named
-        twice.
-        """
+        """The memory of some rows of the batch, in their order; a row may be named twice."""
         return rows_of(self, rows)
 
     def under(self, intervention: Intervention) -> Memory:
@@ -68,8 +66,9 @@ def rows_of(record: RecordT, rows: Tensor) -> RecordT:
 
 
 def count_positions(mask: Tensor) -> Tensor:
-    """mask (B, S) -> (B, S) long: 0, 1, ... over the real tokens, and then on over the pads,
-    wherever they stand.
+    """Positions of a mask (B, S): 0, 1, ... over the real tokens, then on over the pads.
+
+    Wherever the pads stand. The result is (B, S) long.
     """
     behind = mask.sum(1, keepdim=True) + (~mask).cumsum(1) - 1
     return torch.where(mask, mask.cumsum(1) - 1, behind)

@@ -15,8 +15,7 @@ class NormedBahdanauScore(Score):
     """score(s, h) = g v/|v| · tanh(W s + U h + b) ("normed_bahdanau" of tensorflow/nmt).
 
     Weight normalisation of v (Salimans and Kingma 2016, equation 2): a learned scale g, which
-    starts at 1/sqrt(A),
-    and a direction.
+    starts at 1/sqrt(A), and a direction.
 
     Args:
         size: width A of the hidden layer.

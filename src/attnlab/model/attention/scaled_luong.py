@@ -9,8 +9,9 @@ from attnlab.model.attention.score import Score
 
 
 class ScaledLuongScore(Score):
-    """score(s, h) = g (s · W h), with a learned scale g that starts at 1 ("scaled_luong" of
-    tensorflow/nmt).
+    """score(s, h) = g (s · W h), with a learned scale g that starts at 1.
+
+    "scaled_luong" of tensorflow/nmt.
     """
 
     def __init__(self, *, query_size: int, key_size: int) -> None:

@@ -27,8 +27,9 @@ class Score(nn.Module, ABC):
         super().__init__()
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """What depends on the keys alone, computed once a batch: keys (B, S, D) -> projected keys
-        (B, S, A).
+        """What depends on the keys alone, computed once a batch.
+
+        keys (B, S, D) -> projected keys (B, S, A).
         """
         return keys
 
@@ -38,8 +39,9 @@ class Score(nn.Module, ABC):
 
 
 def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
-    """Raise ValueError where a score without weights would have to compare vectors of different
-    widths.
+    """Raise ValueError where a score would have to compare vectors of different widths.
+
+    name: of the score, which has no weights that could change a width.
     """
     if query_size != key_size:
         raise ValueError(
@@ -51,8 +53,9 @@ def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
 
 
 def additive(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-    """v · tanh(q + k) of every query with every key: query (B, T, A), keys (B, S, A), v (A,) -> (B,
-    T, S).
+    """v · tanh(q + k) of every query with every key.
+
+    query (B, T, A), keys (B, S, A), v (A,) -> (B, T, S).
 
     By tanh(x) = 2 sigmoid(2x) - 1: on a CPU the sigmoid is several times cheaper, and takes the
     sum's own place. The constant goes into the product's own sum: in half precision a score rounded

@@ -8,8 +8,9 @@ from attnlab.model.attention.score import Score
 
 
 class UniformScore(Score):
-    """score(s, i) = 0: the context is the mean of the values (Wiegreffe and Pinter 2019, section
-    3.2).
+    """score(s, i) = 0: the context is the mean of the values.
+
+    Wiegreffe and Pinter 2019, section 3.2.
     """
 
     by_position = True  # it reads no keys

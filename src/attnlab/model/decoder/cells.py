@@ -1,5 +1,6 @@
-"""Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack
-of cells.
+"""Recurrent cells, and a stack of them.
+
+A cell's step is written as its formula; all its steps at once are torch's own recurrences.
 
 A step: the input's product W x + b (B, G) and the state (B, H) -> the state after. All steps: x (B,
 T, I) and the state before -> (B, T, H). Both use the same weights.
@@ -44,9 +45,9 @@ class RNNCell(Cell, nn.RNNCell):
 
 
 class GRUCell(Cell, nn.GRUCell):
-    """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and the gates r and z
-    (Cho et al. 2014,
-    the reset gate behind the recurrent product).
+    """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and gates r and z.
+
+    Cho et al. 2014, the reset gate behind the recurrent product.
     """
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
@@ -62,8 +63,9 @@ class GRUCell(Cell, nn.GRUCell):
 
 
 class LSTMCell(Cell, nn.LSTMCell):
-    """c' = f c + i tanh(g), h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with forget
-    gates).
+    """c' = f c + i tanh(g), h' = o tanh(c').
+
+    Hochreiter and Schmidhuber 1997, with forget gates.
     """
 
     def forward(  # type: ignore[override]
@@ -113,8 +115,9 @@ class StackedCell(nn.Module):
         self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
 
     def forward(self, from_x: Tensor, state: RecurrentState) -> RecurrentState:
-        """The first layer's W x + b (B, G), the state before -> the state after; its top hidden
-        state is the output.
+        """One step of all layers, from the first layer's W x + b (B, G) and the state before.
+
+        The top hidden state of the state after is the output.
         """
         hiddens: list[Tensor] = []
         memories: list[Tensor] = []

@@ -21,8 +21,9 @@ class ProjectedToken(Token):
 
 
 class FastDecoderBody(DecoderBody):
-    """W [e(y_{t-1}); others] + b as the sum of two products; the first of them is made before the
-    loop.
+    """W [e(y_{t-1}); others] + b as the sum of two products.
+
+    The first of them is made before the loop.
     """
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:

@@ -23,8 +23,9 @@ _PASS: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("
 
 @contextmanager
 def gradients_after_the_pass() -> Iterator[None]:
-    """Within it, `fast_linear` collects the gradients of its weights; without gradients it changes
-    nothing.
+    """Within it, `fast_linear` collects the gradients of its weights.
+
+    Where nothing has a gradient, it changes nothing.
 
     Enter it once for each pass over a batch: what it collects belongs to the pass's graph. Under
     autocast each weight is cast once, at its first use. It does not support gradients of gradients.
@@ -52,8 +53,9 @@ def fast_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 
 class FastLinear(nn.Linear):
-    """torch's linear layer; within `gradients_after_the_pass` its product and its gradients cost
-    less.
+    """torch's linear layer, cheaper within `gradients_after_the_pass`.
+
+    Both its product and its gradients cost less.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -79,9 +81,9 @@ class _Collected:
 
 
 class _Ticket(torch.autograd.Function):
-    """An empty number that every use of a weight takes, so that autograd runs its backward pass
-    after that of the last
-    use: the gradients are complete then.
+    """An empty number that every use of a weight takes.
+
+    Autograd so runs its backward pass after that of the last use: the gradients are complete then.
     """
 
     @staticmethod

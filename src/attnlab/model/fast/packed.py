@@ -83,8 +83,9 @@ def _laid_out(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None
 
 
 def _product_of_integers(x: Tensor, packed: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
-    """x W^T + b, with x (..., I) rounded to -63 ... 63: older processors add pairs of products in
-    16 bits.
+    """x W^T + b, with x (..., I) rounded to -63 ... 63.
+
+    Older processors add pairs of products in 16 bits.
     """
     rows = x.flatten(0, -2).float()
     row_scales = rows.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / 63

@@ -8,8 +8,9 @@ from torch.nn.functional import linear
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b as torch's `linear`, without a gradient: x (M, I), weight (O, I), bias (O,) -> (M,
-    O).
+    """x W^T + b as torch's `linear`, without a gradient.
+
+    x (M, I), weight (O, I), bias (O,) -> (M, O).
 
     In single precision on a CPU by oneDNN, which torch itself asks in bfloat16 only: its own
     choice, MKL, keeps to a slower path on processors that are not Intel's. The sums are the same
@@ -24,8 +25,9 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def has_onednn(dtype: torch.dtype = torch.float32) -> bool:
-    """Whether torch comes with oneDNN, the operators by which its compiler reaches it, and support
-    for the type.
+    """Whether torch comes with oneDNN, its operators, and support for the type.
+
+    The operators are those by which torch's compiler reaches oneDNN.
     """
     if not (
         torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
