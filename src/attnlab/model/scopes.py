@@ -112,9 +112,13 @@ class LocalP(Scope):
         self.v = nn.Parameter(torch.empty(query_size).uniform_(-1, 1) / math.sqrt(query_size))
 
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        # 1. Predict the position that the window is centred on: p_t.
         n = lengths.unsqueeze(1)  # (B, 1)
-        share = torch.sigmoid((torch.tanh(self.W(query)) @ self.v).to(self.v.dtype))  # (B, T)
+        energy = torch.tanh(self.W(query)) @ self.v
+        share = torch.sigmoid(energy.to(self.v.dtype))  # (B, T)
         centre = (n * share).minimum(n - 1.0)
+
+        # 2. See what lies near it, and favour what lies nearest.
         distance = positions.unsqueeze(1) - centre.unsqueeze(2)  # (B, T, S)
         sigma = self.width / 2
         return Window(

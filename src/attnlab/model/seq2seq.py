@@ -82,16 +82,19 @@ class Seq2Seq(nn.Module):
         self.encoder: Encoder = encoder(
             source_vocabulary_size=source_vocabulary_size, padding=padding
         )
+
+        # A decoder that attends reads the encoder's outputs, any other its summary.
+        value_size = self.encoder.output_size
+        if attention is None:
+            value_size = self.encoder.state_shape.size
         self.decoder: Decoder = decoder(
             mechanism=mechanism_of(attention, projection, normaliser, scope, coverage, heads),
             readout=readout,
             input_feeding=input_feeding,
-            # A decoder that attends reads the outputs, any other the summary.
-            value_size=(
-                self.encoder.state_shape.size if attention is None else self.encoder.output_size
-            ),
+            value_size=value_size,
             target_vocabulary_size=target_vocabulary_size,
         )
+
         self.bridge: Bridge = bridge(
             encoder_shape=self.encoder.state_shape,
             decoder_shape=self.decoder.body.state_shape,
@@ -104,10 +107,10 @@ class Seq2Seq(nn.Module):
                 "model/bridge=linear, model.decoder.context=every_step, or a model/attention and a "
                 "model/decoder that attends"
             )
-        self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
-        tie_embeddings(
-            tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding
-        )
+
+        body = self.decoder.body
+        self.output = nn.Linear(body.readout.size, target_vocabulary_size)
+        tie_embeddings(tied_embeddings, self.output, body.embedding, self.encoder.embedding)
         if initialisation is not None:
             initialisation(self)
 
@@ -128,14 +131,12 @@ class Seq2Seq(nn.Module):
 
         tokens are the last ones, (B,); logits are (B, V), weights (B, S), the mean over the heads.
         """
-        output, state = self.decoder.step(Token(self.decoder.body.embed(tokens)), state, memory)
+        token = Token(self.decoder.body.embed(tokens))
+        output, state = self.decoder.step(token, state, memory)
         readout = self._readout(output)
         weights = output.attention_weights
-        return (
-            self.output(readout),
-            self._feed(readout, state),
-            None if weights is None else weights.mean(1),
-        )
+        mean_weights = None if weights is None else weights.mean(1)
+        return self.output(readout), self._feed(readout, state), mean_weights
 
     def forward(
         self,
@@ -170,7 +171,9 @@ class Seq2Seq(nn.Module):
             unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         if order is None:
             return unrolled
-        back, weights = order.argsort(dim=1), unrolled.attention_weights
+
+        back = order.argsort(dim=1)
+        weights = unrolled.attention_weights
         return replace(
             unrolled,
             readout=reorder(unrolled.readout, back),
@@ -220,31 +223,29 @@ class Seq2Seq(nn.Module):
                 state = self._feed(readouts[-1], state)
             if before.coverage is not None and output.attention_weights is not None:
                 losses.append(coverage_loss(output.attention_weights, before.coverage))
+
+        readout = torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs)
         weights = [
             output.attention_weights.mean(1)
             for output in outputs
             if output.attention_weights is not None
         ]
+        loss = None
         coverage = self.decoder.coverage
-        return Unrolled(
-            torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs),
-            torch.stack(weights, dim=1) if weights else None,
-            None
-            if coverage is None
-            else coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum(),
-        )
+        if coverage is not None:
+            loss = coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
+        return Unrolled(readout, torch.stack(weights, dim=1) if weights else None, loss)
 
     def _readout(self, output: StepOutput) -> Tensor:
         return self.decoder.body.readout(output.hidden, output.context, output.token)
 
     def _readout_all(self, outputs: list[StepOutput]) -> Tensor:
         """The readout of all steps at once: (B, T, R)."""
+        hidden = torch.stack([output.hidden for output in outputs], dim=1)
+        tokens = torch.stack([output.token for output in outputs], dim=1)
         contexts = [output.context for output in outputs if output.context is not None]
-        return self.decoder.body.readout(
-            torch.stack([output.hidden for output in outputs], dim=1),
-            torch.stack(contexts, dim=1) if contexts else None,
-            torch.stack([output.token for output in outputs], dim=1),
-        )
+        context = torch.stack(contexts, dim=1) if contexts else None
+        return self.decoder.body.readout(hidden, context, tokens)
 
     def _feed(self, readout: Tensor, state: DecoderState) -> DecoderState:
         """The state with what this step feeds to the next."""

@@ -177,13 +177,13 @@ class MultiHeadAttention(nn.Module):
         The context is (B, T, D).
         """
         queries = self.W_Q(query).chunk(self.heads, dim=-1)
-        found = [
-            attention(
-                queries[i], memory.head(i), t, None if coverage is None else coverage[:, i : i + 1]
-            )
-            for i, attention in enumerate(self.attentions)
-        ]
-        contexts, weights = zip(*found, strict=True)
+        contexts = []
+        weights = []
+        for i, attention in enumerate(self.attentions):
+            own_coverage = None if coverage is None else coverage[:, i : i + 1]
+            own_context, own_weights = attention(queries[i], memory.head(i), t, own_coverage)
+            contexts.append(own_context)
+            weights.append(own_weights)
         return self.W_O(torch.cat(contexts, dim=-1)), torch.cat(weights, dim=1)
 
 
@@ -214,8 +214,6 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
-    return (
-        memory
-        if intervention is None or not intervention.changes_weights
-        else memory.under(intervention)
-    )
+    if intervention is None or not intervention.changes_weights:
+        return memory
+    return memory.under(intervention)

@@ -68,16 +68,22 @@ class Attention(nn.Module):
         super().__init__()
         self.query_size = query_size
         self.key_size = query_size if key_size is None else key_size
-        parts = [_Part(Score, score), _Part(Normaliser, normaliser), _Part(Scope, scope)]
-        _hand_out(settings, parts)
-        make_score: Callable[..., Score]
-        make_score, of_normaliser, make_scope = parts
+
+        # 1. Find the parts, and give each the settings that it has.
+        of_score = _Part(Score, score)
+        of_normaliser = _Part(Normaliser, normaliser)
+        of_scope = _Part(Scope, scope)
+        _hand_out(settings, [of_score, of_normaliser, of_scope])
+
+        # 2. Build them for these widths. A function that is a normaliser is one already.
+        make_score: Callable[..., Score] = of_score
         if projection is not None:
-            make_score = functools.partial(LinearProjection, projection, score=make_score)
+            make_score = functools.partial(LinearProjection, projection, score=of_score)
+        chosen = of_normaliser.chosen
         self.attention = MemoryAttention(
-            make_score(query_size=self.query_size, key_size=self.key_size),
-            of_normaliser() if inspect.isclass(of_normaliser.chosen) else of_normaliser.chosen,
-            make_scope(query_size=self.query_size),
+            score=make_score(query_size=self.query_size, key_size=self.key_size),
+            normaliser=of_normaliser() if inspect.isclass(chosen) else chosen,
+            scope=of_scope(query_size=self.query_size),
         )
 
     def forward(

@@ -236,6 +236,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
                 f"{mechanism.score.target.__name__}; choose model/attention=none, or a "
                 "model/decoder that attends"
             )
+
         self.into_cell, self.into_readout = self.destinations[context]
         self.attention = None if mechanism is None else mechanism.build(hidden_size, value_size)
         self.body = DecoderBody(
@@ -341,3 +342,13 @@ def look(
         queries, memory, state.position.view(queries.shape[:2]), state.coverage
     )
     return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1)
+
+
+def with_coverage(state: DecoderState, weights: Tensor) -> DecoderState:
+    """The state with a step's attention weights (B, N, S) added to what was seen so far.
+
+    Without coverage it is the state itself.
+    """
+    if state.coverage is None:
+        return state
+    return replace(state, coverage=state.coverage + weights)

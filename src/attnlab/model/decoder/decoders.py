@@ -9,7 +9,14 @@ import torch
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token, look
+from attnlab.model.decoder.decoder import (
+    Decoder,
+    DecoderState,
+    StepOutput,
+    Token,
+    look,
+    with_coverage,
+)
 
 
 class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
@@ -37,9 +44,7 @@ class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
         hidden, after = self.body(token, context if self.into_cell else None, state)
         # 3. Hand state, token and, where it goes there, the context to the readout.
         output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
-        return output, after if state.coverage is None else replace(
-            after, coverage=state.coverage + weights
-        )
+        return output, with_coverage(after, weights)
 
     def all_steps(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
@@ -87,9 +92,7 @@ class StepThenAttend(
         # 4. Store what the next step reads.
         if self.carries_context:
             after = replace(after, context=context)
-        return output, after if state.coverage is None else replace(
-            after, coverage=state.coverage + weights
-        )
+        return output, with_coverage(after, weights)
 
     def all_steps(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
@@ -101,8 +104,10 @@ class StepThenAttend(
 
 
 class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
-    """Step, look, step again: the query is s'_t, halfway between s_{t-1} and s_t (Sennrich et al.
-    2017, "Nematus", section 2, the conditional GRU). The second cell is of the same kind and depth.
+    """Step, look, step again: the query is s'_t, halfway between s_{t-1} and s_t.
+
+    The conditional GRU of Sennrich et al. 2017, "Nematus", section 2. The second cell is of the
+    same kind and depth.
 
     Args:
         context: c_t goes into the second `cell` (nmtpy), or into the readout too
@@ -121,20 +126,13 @@ class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
         # 2. Ask with the state between the steps: query s'_t -> context c_t.
         context, weights = look(self.attention, hidden, state, memory)
         # 3. Step with the context: s_t = f'(s'_t, c_t).
-        after = replace(
-            between,
-            recurrent=self.second_cell(self.second_cell.product(context), between.recurrent),
-        )
+        from_context = self.second_cell.product(context)
+        recurrent = self.second_cell(from_context, between.recurrent)
+        after = replace(between, recurrent=recurrent)
         # 4. Hand state, token and, where it goes there, the context to the readout.
-        output = StepOutput(
-            after.recurrent.hidden[-1],
-            context if self.into_readout else None,
-            token.embedded,
-            weights,
-        )
-        return output, after if state.coverage is None else replace(
-            after, coverage=state.coverage + weights
-        )
+        hidden = recurrent.hidden[-1]
+        output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
+        return output, with_coverage(after, weights)
 
 
 class NoAttention(Decoder[Literal["initial_state", "every_step"]]):

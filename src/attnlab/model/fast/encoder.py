@@ -20,13 +20,12 @@ class FastEncoder(RecurrentEncoder):
     def read_real(
         self, layer: nn.RNNBase, x: Tensor, lengths: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        if (
-            isinstance(layer, nn.LSTM)
-            and x.device.type == "cpu"
-            and lengths.sum() >= LEAST_REAL * x[..., 0].numel()
-        ):
-            return lstm_with_gated_pads(layer, x, lengths)
-        return super().read_real(layer, x, lengths)
+        if not isinstance(layer, nn.LSTM) or x.device.type != "cpu":
+            return super().read_real(layer, x, lengths)
+        places = x.shape[0] * x.shape[1]
+        if lengths.sum() < LEAST_REAL * places:
+            return super().read_real(layer, x, lengths)
+        return lstm_with_gated_pads(layer, x, lengths)
 
 
 def lstm_with_gated_pads(
@@ -40,13 +39,20 @@ def lstm_with_gated_pads(
     = f 0 + 0 g = 0 and h = o tanh(0) = 0 until the first real token, and no gradient comes from a
     pad.
     """
-    places, lengths = torch.arange(x.shape[1], device=x.device), lengths.unsqueeze(1)
-    pads = (places < x.shape[1] - lengths).unsqueeze(2)
-    x = torch.cat([reorder(x, (places + lengths) % x.shape[1]), pads.to(x.dtype)], dim=2)
+    length = x.shape[1]
+    places = torch.arange(length, device=x.device)
+    lengths = lengths.unsqueeze(1)
+
+    # Pads first, and beside the input a number that is 1 at a pad and closes its gate.
+    is_pad = (places < length - lengths).unsqueeze(2)  # (B, S, 1)
+    pads_first = reorder(x, (places + lengths) % length)
+    x = torch.cat([pads_first, is_pad.to(x.dtype)], dim=2)
     closing = x.new_zeros(4 * lstm.hidden_size, 1)
     closing[: lstm.hidden_size] = CLOSED_GATE
     into_gates, *others = lstm.all_weights[0]
     weights = [torch.cat([into_gates, closing], dim=1), *others]
+
     first = x.new_zeros(1, len(x), lstm.hidden_size)
     outputs, hidden, cell = torch.lstm(x, (first, first), weights, *ONE_LAYER)
-    return reorder(outputs, (places - lengths) % x.shape[1]), states_of((hidden, cell))
+    pads_last = reorder(outputs, (places - lengths) % length)
+    return pads_last, states_of((hidden, cell))
