@@ -68,3 +68,11 @@ def test_differences_follow_references_and_skip_what_a_section_lacks() -> None:
         ("a.rate", 0.002),
         ("a.more", 5),
     ]
+
+
+def test_differences_take_the_default_of_a_reference_that_leads_nowhere() -> None:
+    written = {"layers": "${oc.select:model.encoder.layers,1}"}
+    for encoder, meant in (({}, 1), ({"layers": 2}, 2)):
+        config = {"model": {"encoder": encoder}}
+        assert list(differences(written, {"layers": meant}, config)) == []
+        assert list(differences(written, {"layers": 3}, config)) == [("layers", 3)]

@@ -10,7 +10,7 @@ import yaml
 from entry_points import TINY, Command, succeeded
 
 from attnlab.experiment.composition import compose
-from attnlab.experiment.hydra_config import changed_values, shown_choices
+from attnlab.experiment.hydra_config import changed_values, compose_config, shown_choices
 
 CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
 
@@ -90,3 +90,15 @@ def test_report_shows_choices_instead_of_class_names(command: Command, folder: P
         )
     )
     assert rows(folder / "build" / "report" / "index.html") == rows(page)
+
+
+def test_decoder_takes_over_what_is_chosen_for_the_encoder_alone() -> None:
+    both = compose_config(["model/encoder=lstm", "model.encoder.layers=2"]).model
+    assert (both.decoder.cell, both.decoder.layers, both.encoder.layers) == ("lstm", 2, 2)
+    one = compose_config(["model.encoder.layers=2", "model.decoder.layers=1"]).model
+    assert (one.decoder.layers, one.encoder.layers) == (1, 2)
+
+
+def test_changed_value_of_a_choice_that_builds_on_another_is_found() -> None:
+    section = {"cell": "lstm", "layers": 2}
+    assert changed_values("model/encoder", "lstm", section) == {"layers": 2}
