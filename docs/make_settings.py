@@ -15,9 +15,19 @@ from typing import Any, get_args
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
-from pydantic import TypeAdapter
+from pydantic import PydanticUserError, TypeAdapter
 
-from attnlab.config.binding import TARGET, class_named, component, describe, known_targets
+from attnlab.config.binding import (
+    PARTIAL,
+    TARGET,
+    Place,
+    class_named,
+    component,
+    describe,
+    known_targets,
+    places_of,
+    setting_annotations,
+)
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.config.signature import constructor_hints, settings_of
 from attnlab.experiment.composition import plain, sections_of
@@ -26,6 +36,7 @@ from attnlab.files import atomic_file, write_json
 from attnlab.project import CONF
 from attnlab.tasks.saved import SHIPPED
 from attnlab.tasks.task import Experiment
+from attnlab.training.torch_optim import MEANINGS
 
 _ENTRY = re.compile(r"( *)(\w+(?:, \w+)*): (.+)")  # of a docstring
 PAGE, SCHEMA = "settings.md", "settings.schema.json"
@@ -109,13 +120,26 @@ def _group(group: str, choices: list[str], default: str) -> Iterator[str]:
 
 def _settings(target: type, values: Mapping[str, Any], place: str) -> Iterator[str]:
     """The rows of a class's settings, with these values as their defaults."""
-    hints, known = constructor_hints(target), meanings(target)
-    for name, parameter in settings_of(target).items():
+    known, settings = meanings(target), settings_of(target)
+    for name, annotation in setting_annotations(target, _place_of(place, target)).items():
         is_given, meaning = name in values, known.get(name, "")
-        value = values[name] if is_given else parameter.default
-        yield from _setting(
-            f"{place}.{name}", hints.get(name, Any), value, meaning, "" if is_given else "+"
-        )
+        value = values[name] if is_given else settings[name].default
+        yield from _setting(f"{place}.{name}", annotation, value, meaning, "" if is_given else "+")
+
+
+def _place_of(path: str, target: type) -> Place | None:
+    """The place of `training.optimizer`, which says more of its settings than a class of torch."""
+    section, _, name = path.partition(".")
+    annotation = sections_of(SHIPPED[0]).get(section)
+    if not _is_of_torch(target) or not name:
+        return None
+    hints = constructor_hints(component(annotation) or object)
+    places = places_of(hints.get(name, Any))
+    return next((place for place in places if issubclass(target, place.kind)), None)
+
+
+def _is_of_torch(target: type) -> bool:
+    return target.__module__.partition(".")[0] == "torch"
 
 
 def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "") -> Iterator[str]:
@@ -214,6 +238,9 @@ def _cell(text: str) -> str:
 
 def summary(target: type) -> str:
     """The first paragraph of a class's docstring, in one line."""
+    if _is_of_torch(target):
+        module = target.__module__.removesuffix(f".{target.__name__.lower()}")
+        return f"`{module}.{target.__name__}`, whose documentation says more."
     return " ".join(inspect.cleandoc(target.__doc__ or "").partition("\n\n")[0].split())
 
 
@@ -222,6 +249,8 @@ def meanings(target: type) -> dict[str, str]:
 
     A meaning is a line `name: meaning`, with its continuation lines.
     """
+    if _is_of_torch(target):
+        return {name: MEANINGS.get(name, "as torch documents it") for name in settings_of(target)}
     found: dict[str, str] = {}
     for base in reversed(target.__mro__):
         names: list[str] = []  # of the entry that a line may go on with
@@ -269,14 +298,32 @@ def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """
     if isinstance(annotation, dict):
         return annotation
-    kind = component(annotation)
-    if kind is None:
-        return {} if annotation is Any else TypeAdapter(annotation).json_schema()
+    places = places_of(annotation)
+    if not places:
+        return _plain_schema(annotation)
+    alternatives = [_reference(place, definitions) for place in places]
+    if type(None) in get_args(annotation):
+        alternatives.append({"type": "null"})
+    return alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
+
+
+def _plain_schema(annotation: Any) -> dict[str, Any]:
+    if annotation is Any:
+        return {}
+    try:
+        return TypeAdapter(annotation).json_schema()
+    except PydanticUserError:  # a type of torch's, or a function
+        return {}
+
+
+def _reference(place: Place, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The reference to a kind's schema, which is added to the definitions."""
+    kind = place.kind
     if kind.__name__ not in definitions:
         definitions[kind.__name__] = {}  # it may hold settings of its own kind
         known = known_targets(kind)
         own = {TARGET: {"type": "string", "not": {"enum": known}}}
-        classes = [_class(target, definitions) for target in known]
+        classes = [_class(target, definitions, place) for target in known]
         definitions[kind.__name__]["oneOf"] = [
             *classes,
             {
@@ -286,28 +333,22 @@ def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
                 "required": [TARGET],
             },
         ]
-    reference = {"$ref": f"#/$defs/{kind.__name__}"}
-    return (
-        {"anyOf": [reference, {"type": "null"}]}
-        if type(None) in get_args(annotation)
-        else reference
-    )
+    return {"$ref": f"#/$defs/{kind.__name__}"}
 
 
-def _class(target: str, definitions: dict[str, Any]) -> dict[str, Any]:
+def _class(target: str, definitions: dict[str, Any], place: Place) -> dict[str, Any]:
     found = class_named(target, object)
-    hints, known, settings = constructor_hints(found), meanings(found), settings_of(found)
-    properties = {
-        name: _schema(hints.get(name, Any), definitions)
-        | ({"description": known[name]} if name in known else {})
-        for name in settings
-    }
+    known, settings = meanings(found), settings_of(found)
+    properties: dict[str, Any] = {TARGET: {"const": target}}
+    if place.takes_partial:
+        properties[PARTIAL] = {"const": True}
+    for name, annotation in setting_annotations(found, place).items():
+        described = {"description": known[name]} if name in known else {}
+        properties[name] = _schema(annotation, definitions) | described
     optional = [
         name for name, parameter in settings.items() if parameter.default is not parameter.empty
     ]
-    return _object(target, {TARGET: {"const": target}} | properties, optional) | {
-        "description": summary(found)
-    }
+    return _object(target, properties, optional) | {"description": summary(found)}
 
 
 def _object(

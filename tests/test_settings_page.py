@@ -35,7 +35,7 @@ TYPES = {
 CHECKED = {
     "$ref", "type", "const", "enum", "oneOf", "anyOf", "not", "properties", "required",
     "additionalProperties", "items", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "minItems", "maxItems",
+    "minLength", "minItems", "maxItems", "prefixItems",
 }  # fmt: skip
 NOTES = {"title", "description", "default", "$schema", "$defs"}
 
@@ -78,7 +78,7 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
         and set(schema.get("required", ())) <= (value.keys() if isinstance(value, dict) else set())
         and (
             not isinstance(value, list)
-            or all(fits(each, schema.get("items", {})) for each in value)
+            or all(map(fits, value, schema.get("prefixItems", [schema.get("items", {})] * size)))
         )
         and schema.get("minimum", size) <= size <= schema.get("maximum", size)
         and schema.get("exclusiveMinimum", size - 1)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+import torch
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
@@ -86,10 +88,10 @@ def test_bind_valid_node_returns_its_object(training):
     assert isinstance(bound.validation_search, GreedySearch)
     chosen = (
         training["max_steps"],
-        training["optimizer"]["learning_rate"],
+        training["optimizer"]["lr"],
         training["batching"]["size"],
     )
-    assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == chosen
+    assert (bound.max_steps, bound.optimizer.values["lr"], bound.batching.size) == chosen
     assert bound.teacher_forcing.ratio_at(0) == 1.0
 
 
@@ -318,12 +320,76 @@ def test_bind_further_keyword_arguments_are_passed_on_as_they_are(own_module):
 
 
 @pytest.mark.parametrize("name", ["Passing", "OwnScore"])
-@pytest.mark.parametrize("key", ["_convert_", "_recursive_", "_partial_", "_args_"])
+@pytest.mark.parametrize("key", ["_convert_", "_recursive_", "_args_"])
 def test_bind_key_of_hydra_is_refused_by_its_name(own_module, name, key):
     node = {"_target_": f"{own_module}.{name}", "scale": 1.0, key: "all"}
     assert problems(node, Score, "model.attention") == [
         f"model.attention.{key} is a key of Hydra's `instantiate`, which attnlab does not use to "
         "build a part; leave it out"
+    ]
+
+
+def test_bind_partial_node_of_a_library_is_called_with_its_first_parameter():
+    node = {"_target_": "torch.optim.SGD", "_partial_": True, "lr": 0.5}
+    bound = bind_sections({"it": node}, {"it": Part[torch.optim.Optimizer]})
+    (parameter,) = parameters = [torch.nn.Parameter(torch.ones(1))]
+    made = bound["it"](parameters)
+    assert isinstance(made, torch.optim.SGD)
+    assert made.param_groups[0]["params"] == [parameter]
+    assert made.defaults["lr"] == 0.5
+
+
+def test_bind_partial_node_of_a_seam_is_the_same_as_without(own_module):
+    node = {"_target_": f"{own_module}.OwnScore", "scale": 2, "_partial_": True}
+    assert bind(node, Score)(query_size=3, key_size=3).scale == 2
+
+
+@pytest.mark.parametrize("given", ["all", 1, None])
+def test_bind_partial_that_is_no_truth_value_is_refused(own_module, given):
+    node = {"_target_": f"{own_module}.OwnScore", "scale": 2.0, "_partial_": given}
+    (problem,) = problems(node, Score, "model.attention")
+    assert problem.startswith("model.attention._partial_ must be true or false, got ")
+
+
+def test_bind_partial_node_where_an_object_is_needed_is_refused():
+    node = node_of("search", "greedy") | {"_partial_": True}
+    (problem,) = problems(node, Search, "search")
+    assert problem == (
+        "search._partial_ must be false: it makes a function here, which is no Search"
+    )
+
+
+def test_bind_partial_node_without_annotation_leaves_the_rest_to_its_caller(own_module):
+    inner = {"_target_": f"{own_module}.OwnScore", "_partial_": True}
+    node = {"_target_": f"{own_module}.Plain", "scale": inner}
+    make = bind(node, Score)(query_size=3, key_size=3).scale
+    assert make(scale=4, query_size=3, key_size=3).scale == 4
+
+
+class Calls:
+    def __init__(self, make: Callable[[float], object]) -> None:
+        self.made = make(0.25)
+
+
+def test_bind_partial_node_where_a_function_is_needed_is_one():
+    node = {
+        "_target_": "attnlab.training.teacher_forcing.ConstantTeacherForcing",
+        "_partial_": True,
+        "coin": "batch",
+    }
+    made = bind({"_target_": f"{Calls.__module__}.Calls", "make": node}, Calls).made
+    assert (made.ratio, made.coin) == (0.25, "batch")
+
+
+def test_bind_union_of_kinds_takes_a_node_of_each():
+    kinds = {"it": Search | Part[torch.optim.Optimizer]}
+    node = {"_target_": "torch.optim.SGD", "_partial_": True}
+    assert isinstance(bind_sections({"it": node_of("search", "greedy")}, kinds)["it"], Search)
+    assert isinstance(bind_sections({"it": node}, kinds)["it"], Part)
+    with pytest.raises(ExperimentError) as caught:
+        bind_sections({"it": node | {"_partial_": False}}, kinds)
+    assert caught.value.problems == [
+        "it._partial_ must be true: the program itself gives SGD its params"
     ]
 
 

@@ -42,8 +42,8 @@ NAMES = {
     ],
     "bahdanau · search size 10 · dates · seed 1": ["search.size=10"],
     "bahdanau · attention size 32 · dates · seed 1": ["model.attention.size=32"],
-    "bahdanau · optimizer learning rate 0.00123457 · dates · seed 1": [
-        "training.optimizer.learning_rate=0.0012345678912"
+    "bahdanau · optimizer lr 0.00123457 · dates · seed 1": [
+        "training.optimizer.lr=0.0012345678912"
     ],
     "bahdanau · patience 4 · data seed 3 · dates · seed 1": ["training.patience=4", "data.seed=3"],
     "bahdanau · trainer benchmark true · dates · seed 1": ["+trainer.benchmark=true"],

@@ -22,12 +22,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-from attnlab.config.binding import component
-from attnlab.config.signature import constructor_hints
+from attnlab.config.binding import TARGET, component, places_of, setting_annotations
 from attnlab.experiment.composition import sections_of, task_named
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-TARGET = "_target_"
 REMOVED = object()
 # A wrong value of each kind, and the words by which a sentence says that the kind is allowed.
 GIVEN = {
@@ -190,7 +188,8 @@ def _walk_value(
     if not isinstance(value, DictConfig):
         return
     target = _class(value[TARGET])
-    hints = constructor_hints(target)
+    place = next(each for each in places_of(annotation) if issubclass(target, each.kind))
+    hints = setting_annotations(target, place)
     parameters = inspect.signature(target).parameters
     yield Node(path, target, tuple(name for name in parameters if name in value))
     for name, parameter in parameters.items():

@@ -12,11 +12,11 @@ from legal_choices import USUAL, Row
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
+from attnlab.config.part import Part
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.training import teacher_forcing
 from attnlab.training.loss import summed_loss
-from attnlab.training.optimisation import SGD, Adadelta, Adagrad, Adam, Optimizer
 from attnlab.training.teacher_forcing import TeacherForcing, toss
 
 STEP = 10  # the falling schedules are near a half here
@@ -31,9 +31,12 @@ FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
 # Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed
 # as a guess,
 # becomes another.
-OPTIMIZERS: dict[str, Optimizer] = {
-    "sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01), "adagrad": Adagrad(1e-5, 0.0),
-}  # fmt: skip
+OPTIMIZERS: dict[str, Part[torch.optim.Optimizer]] = {
+    "sgd": Part(torch.optim.SGD, lr=1e-4),
+    "adam": Part(torch.optim.AdamW, lr=1e-5, weight_decay=0.0, fused=True),
+    "adadelta": Part(torch.optim.Adadelta, lr=0.01, rho=0.95),
+    "adagrad": Part(torch.optim.Adagrad, lr=1e-5),
+}
 
 
 def forcing_of(row: Row) -> TeacherForcing:

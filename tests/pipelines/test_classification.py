@@ -22,7 +22,7 @@ from attnlab.tasks.classification.task import Classification
 TASK = (
     "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8",
     "model.attention.size=8", "training.max_steps=30", "training.validate_every=10",
-    "training.batching.size=16", "training.optimizer.learning_rate=0.03",
+    "training.batching.size=16", "training.optimizer.lr=0.03",
 )  # fmt: skip
 CORPORA = ROOT.parent / "shared" / "data"
 

@@ -32,7 +32,7 @@ def test_training_starts_with_the_weights_of_another_model_on_other_data(
         *ALONE,
         *other,
         f"training.initial_weights={model}",
-        "training.optimizer.learning_rate=1e-30",
+        "training.optimizer.lr=1e-30",
     )
     succeeded(
         command(

@@ -39,7 +39,6 @@ from attnlab.model.normalisers import Normaliser
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import Scope, Window
-from attnlab.training.optimisation import Optimizer
 from attnlab.training.teacher_forcing import TeacherForcing
 from pytorch_lightning.loggers import CSVLogger
 
@@ -95,12 +94,9 @@ class Half(TeacherForcing):
         return 0.5
 
 
-class Descent(Optimizer):
-    def __init__(self, *, learning_rate: float, **more) -> None:
-        self.settings = {"lr": learning_rate, **more}
-
-    def __call__(self, parameters):
-        return torch.optim.SGD(parameters, **self.settings)
+class Descent(torch.optim.SGD):
+    def __init__(self, params, *, rate: float, **more) -> None:
+        super().__init__(params, lr=rate, **more)
 
 
 class Characters(TokenizerTrainer):
@@ -325,8 +321,17 @@ def test_parts_with_nothing_optional_train(
         "training/teacher_forcing": "Half",
     }
     chosen = [choice(folder, group, target)[-1] for group, target in groups.items()]
-    optimizer = choice(folder, "training/optimizer", "Descent", learning_rate=0.1, momentum=0.5)
+    settings = {"_partial_": True, "rate": 0.1, "momentum": 0.5}
+    optimizer = choice(folder, "training/optimizer", "Descent", **settings)
     succeeded(command("train.py", *optimizer, *chosen, *tiny))
+    refused(
+        command("train.py", *optimizer, *chosen, *tiny, "training.optimizer.rate=x"),
+        "training.optimizer.rate must be a number, got 'x'",
+    )
+    refused(
+        command("train.py", *optimizer, *chosen, *tiny, "training.optimizer.momentum=-1"),
+        "training.optimizer: Invalid momentum value: -1",
+    )
 
 
 def test_part_without_an_attribute_of_its_seam_is_refused(command: Command, folder: Path) -> None:

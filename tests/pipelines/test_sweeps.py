@@ -134,9 +134,9 @@ FILES = (
                 "training.gradient_clip=0",
                 "training/optimizer=sgd",
                 "training/schedule=constant",
-                "training.optimizer.learning_rate=0.001,1e38",
+                "training.optimizer.lr=0.001,1e38",
             ],
-            "optimizer learning rate 1e+38",
+            "optimizer lr 1e+38",
             "training diverged",
         ),
         # Refused when the number of batches is known: there is an experiment, and no run yet.
@@ -235,7 +235,7 @@ def test_sweep_with_folders_of_ones_own_can_be_compared_also_when_moved(
 
 OPTUNA = (
     "-m", *ANY_ATTENTION, "tracking=none", "sweep=optuna", "sweep.trials=3",
-    "training.optimizer.learning_rate=interval(0.001,0.1)",
+    "training.optimizer.lr=interval(0.001,0.1)",
 )  # fmt: skip
 
 

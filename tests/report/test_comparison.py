@@ -197,13 +197,10 @@ def test_short_names_and_system_names_are_unique() -> None:
         "model.encoder.cell": "model.encoder.cell",
         "data.seed": "data.seed",
     }
-    rates = [
-        {"training.optimizer.learning_rate": rate}
-        for rate in ("0.00012341", "0.00012342", "0.5", "0.5")
-    ]
+    rates = [{"training.optimizer.lr": rate} for rate in ("0.00012341", "0.00012342", "0.5", "0.5")]
     close, other, half, same = system_names(rates)
     assert close != other
-    assert half == same == "optimizer learning rate 0.5"
+    assert half == same == "optimizer lr 0.5"
     assert system_names([{}]) == ["as given"]
 
 

@@ -111,9 +111,7 @@ def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
 
 
 def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folder, tmp_path):
-    folder.write(
-        replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.learning_rate"])
-    )
+    folder.write(replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.lr"]))
     for number, sentences, rate in (
         (0, 1, 0.1),
         (1, 2, 0.1),
@@ -122,7 +120,7 @@ def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folde
     ):
         given = [
             f"tracking.heat_map_sentences={sentences}",
-            f"training.optimizer.learning_rate={rate}",
+            f"training.optimizer.lr={rate}",
         ]
         with running(number, given, tmp_path / str(number), {**CONFIG, "data": None, "seed": 1}):
             pass
@@ -162,8 +160,8 @@ def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
         ({"model/attention": "none"}, "no attention"),
         ({"search.size": "5"}, "search size 5"),
         (
-            {"training.optimizer.learning_rate": "0.00012345678901"},
-            "optimizer learning rate 0.0001235",
+            {"training.optimizer.lr": "0.00012345678901"},
+            "optimizer lr 0.0001235",
         ),
         ({"data.path": "/corpora/multi30k"}, "multi30k"),
         ({"model.encoder.bidirectional": "false"}, "encoder bidirectional false"),

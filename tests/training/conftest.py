@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from attnlab.batch import Padding
+from attnlab.config.part import Part
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
@@ -25,7 +27,7 @@ from attnlab.tasks.translation.metrics import TextMetrics
 from attnlab.tasks.translation.module import Seq2SeqModule
 from attnlab.tasks.translation.settings import TranslationTraining
 from attnlab.training.hardware import Hardware
-from attnlab.training.optimisation import Adam, ConstantSchedule
+from attnlab.training.optimisation import ConstantSchedule
 from attnlab.training.processes import supervise_forked
 from attnlab.training.settings import Training
 from attnlab.training.spool import MetricSpool
@@ -55,7 +57,7 @@ def settings() -> Callable[..., Any]:
             "initial_weights": None,
             "continue_from": None,
             "batching": Batching("sentences", 16, True, None),
-            "optimizer": Adam(0.01),
+            "optimizer": Part(torch.optim.Adam, lr=0.01, fused=True),
             "schedule": ConstantSchedule(),
             "label_smoothing": 0.0,
             "gradient_clip": 1.0,

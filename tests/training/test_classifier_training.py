@@ -28,7 +28,6 @@ from attnlab.model.classifier import Classifier
 from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.tasks.classification.module import ClassifierModule
 from attnlab.tasks.classification.settings import ClassificationTraining
-from attnlab.training.optimisation import SGD, Adam
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
@@ -98,7 +97,7 @@ def train(
         count += 1
         own = {
             "batching": Batching("sentences", 20, True, None),
-            "optimizer": Adam(0.02),
+            "optimizer": Part(torch.optim.Adam, lr=0.02, fused=True),
             "monitor": "accuracy",
         }
         folder, chosen = (
@@ -154,7 +153,7 @@ def test_classifier_validation_equals_its_formulas(
 def test_classifier_label_smoothing_changes_the_loss_but_not_the_nll(
     train: Callable[..., Trained],
 ) -> None:
-    still = {"optimizer": SGD(1e-30), "max_steps": 3}
+    still = {"optimizer": Part(torch.optim.SGD, lr=1e-30), "max_steps": 3}
     plain, smoothed = train(**still), train(**still, label_smoothing=0.2)
     assert plain.values("train/nll") == smoothed.values("train/nll")
     assert plain.values("validation/nll") == smoothed.values("validation/nll")

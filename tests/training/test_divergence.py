@@ -9,9 +9,9 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
-from attnlab.training.optimisation import Adam
 from attnlab.training.processes import explain_out_of_memory
 
 
@@ -30,7 +30,12 @@ class Multiply(pl.Callback):
 
 @pytest.mark.parametrize("precision", [32, pytest.param("bf16", marks=pytest.mark.bfloat16)])
 def test_training_with_a_nan_loss_stops_before_the_step(train, precision):
-    choices = {"max_steps": 12, "validate_every": 4, "gradient_clip": 0.0, "optimizer": Adam(0.02)}
+    choices = {
+        "max_steps": 12,
+        "validate_every": 4,
+        "gradient_clip": 0.0,
+        "optimizer": Part(torch.optim.Adam, lr=0.02, fused=True),
+    }
     with pytest.raises(ExperimentError) as stopped:
         train(
             **choices,
@@ -40,7 +45,7 @@ def test_training_with_a_nan_loss_stops_before_the_step(train, precision):
         )
     sentence = (
         "training diverged in step 7 (epoch 2): the loss is nan; try a smaller "
-        "training.optimizer.learning_rate"
+        "training.optimizer.lr"
     )
     assert str(stopped.value).startswith(sentence)
 

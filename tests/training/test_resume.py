@@ -10,8 +10,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.config.part import Part
 from attnlab.training.checkpoints import best_checkpoints
-from attnlab.training.optimisation import Adam
 from attnlab.training.resume import ExactResume
 from attnlab.training.spool import MetricSpool, history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
@@ -114,7 +114,7 @@ def test_resumed_training_that_was_complete_trains_no_step(train, patience):
     # At this rate the second validation is worse than the first.
     choices = {**CHOICES, "validate_every": 3, "patience": patience}
     if patience is not None:
-        choices["optimizer"] = Adam(3.0)
+        choices["optimizer"] = Part(torch.optim.Adam, lr=3.0, fused=True)
     whole = train(**choices, folder="kept")
     assert (whole.trainer.global_step < 20) == (patience is not None)
     curves = list(history(whole.folder / "metrics.jsonl"))

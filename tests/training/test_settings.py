@@ -1,4 +1,4 @@
-"""Settings of a training, learning-rate schedules and optimisers, without a trainer."""
+"""Settings of a training and learning-rate schedules, without a trainer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ import torch
 
 from attnlab.tasks.classification.settings import ClassificationTraining
 from attnlab.training.optimisation import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
     ConstantSchedule,
     CosineSchedule,
     HalvingSchedule,
     PlateauSchedule,
-)  # fmt: skip
+)
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
@@ -60,36 +56,6 @@ def test_plateau_schedule_lowers_the_rate_after_validations_without_improvement(
         entry["scheduler"].step(value if mode == "max" else 10 - value)
         seen.append(optimizer.param_groups[0]["lr"])
     assert seen == [1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.2]
-
-
-def test_optimisers_pass_their_settings_to_torch():
-    parameters = [torch.nn.Parameter(torch.ones(2))]
-    adam = Adam(0.01, 0.8, 0.9, 0.1)(parameters)
-    assert isinstance(adam, torch.optim.AdamW)
-    assert [adam.defaults[k] for k in ("lr", "betas", "weight_decay")] == [0.01, (0.8, 0.9), 0.1]
-    sgd = SGD(0.5, 0.9, 0.1)(parameters)
-    assert [sgd.defaults[k] for k in ("lr", "momentum", "weight_decay")] == [0.5, 0.9, 0.1]
-    adadelta = Adadelta(0.5, 0.9, 1e-3, 0.1)(parameters)
-    assert [adadelta.defaults[k] for k in ("lr", "rho", "eps", "weight_decay")] == [
-        0.5,
-        0.9,
-        1e-3,
-        0.1,
-    ]
-    adagrad = Adagrad(0.15, 0.1, 0.2)(parameters)
-    assert [adagrad.defaults[k] for k in ("lr", "initial_accumulator_value", "weight_decay")] == [
-        0.15,
-        0.1,
-        0.2,
-    ]
-
-
-def test_adam_makes_the_first_step_of_its_formula():
-    parameter = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
-    optimizer = Adam(0.1)([parameter])
-    (parameter * torch.tensor([3.0, 5.0])).sum().backward()
-    optimizer.step()
-    torch.testing.assert_close(parameter.detach(), torch.tensor([0.9, -2.1]))
 
 
 def test_training_ends_at_the_first_of_its_limits_and_needs_one(settings):

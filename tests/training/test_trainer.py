@@ -10,19 +10,20 @@ from pytorch_lightning.callbacks import LambdaCallback
 from torch.utils.data import DataLoader
 
 from attnlab.batch import Padding
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.fast.linear import FastLinear
 from attnlab.tasks.translation.metrics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.module import LabModule
-from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
+from attnlab.training.optimisation import CosineSchedule, PlateauSchedule
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
 # Every step leaves the weights as they are
-STANDSTILL = {"optimizer": SGD(1e-30), "gradient_clip": 0.0}
+STANDSTILL = {"optimizer": Part(torch.optim.SGD, lr=1e-30), "gradient_clip": 0.0}
 
 
 def weights_of(module) -> dict[str, torch.Tensor]:
@@ -100,7 +101,11 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(
         "callbacks": [note_weights(start)],
     }
     run = train(
-        **one, optimizer=SGD(1.0), gradient_clip=0.0, label_smoothing=smoothing, model=model
+        **one,
+        optimizer=Part(torch.optim.SGD, lr=1.0),
+        gradient_clip=0.0,
+        label_smoothing=smoothing,
+        model=model,
     )
     after = weights_of(run.module)
     run.module.model.load_state_dict(start)
@@ -121,7 +126,10 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(
 def test_gradient_is_clipped_by_its_norm_over_all_weights(train):
     start: dict[str, torch.Tensor] = {}
     run = train(
-        optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[note_weights(start)]
+        optimizer=Part(torch.optim.SGD, lr=1.0),
+        gradient_clip=0.01,
+        max_steps=1,
+        callbacks=[note_weights(start)],
     )
     moved = math.sqrt(
         sum((start[n] - w).square().sum().item() for n, w in weights_of(run.module).items())
@@ -208,7 +216,9 @@ def test_exact_match_is_measured_on_decoded_text(train, prepared):
 
 
 def test_plateau_schedule_lowers_the_rate_after_validations(train):
-    slow = SGD(0.001)  # too slow to copy a single sentence: exact match stays at 0
+    slow = Part(
+        torch.optim.SGD, lr=0.001
+    )  # too slow to copy a single sentence: exact match stays at 0
     plateau = PlateauSchedule(0.5, 0)
     run = train(
         optimizer=slow, schedule=plateau, monitor="exact_match", max_steps=8, validate_every=2

@@ -113,7 +113,7 @@ STOP = callback("EarlyStopping", monitor="validation/nll")
         ({"a": callback("BackboneFinetuning")}, "models have no backbone"),
         ({"a": callback("StochasticWeightAveraging", swa_lrs=0.1)}, "use training.average_decay"),
         ({"a": callback("Timer")}, "use training.max_minutes"),
-        ({"a": callback("LearningRateFinder")}, "use training.optimizer.learning_rate"),
+        ({"a": callback("LearningRateFinder")}, "use training.optimizer.lr"),
         (
             {"a": STOP, "b": STOP},
             "trainer, callbacks and loggers do not go together: Found more than one stateful",

@@ -15,7 +15,7 @@ import json
 import pkgutil
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -27,6 +27,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from attnlab.config.part import Part, construct
+from attnlab.config.renamed import new_name, new_target
 from attnlab.config.signature import (
     PACKAGE,
     constructor_hints,
@@ -37,9 +38,37 @@ from attnlab.config.signature import (
 )
 from attnlab.errors import ExperimentError, show
 
-TARGET = "_target_"
+TARGET, PARTIAL = "_target_", "_partial_"
 # Further keys by which Hydra's own `instantiate` would build a node another way.
-HYDRA_KEYS = ("_args_", "_convert_", "_partial_", "_recursive_")
+HYDRA_KEYS = ("_args_", "_convert_", "_recursive_")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)  # hashable, as a part of an annotation is
+class SettingTypes:
+    """Annotations for the settings of a library's classes, which annotate them too loosely.
+
+    `Annotated[Part[torch.optim.Optimizer], SettingTypes({"lr": PositiveFloat})]`: torch itself says
+    `float | Tensor`. A class that has another kind of value there (Adafactor's `eps` is a pair)
+    keeps its own annotation.
+    """
+
+    by_name: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What a place of the config takes: a node for a class of this kind.
+
+    takes_partial: whether the program calls the class itself, with its first parameter and the
+        settings of a node with `_partial_: true`.
+    types: of settings, where the class's own annotations say less.
+    caller_gives_rest: whether the settings that a node leaves out come later, from who calls it.
+    """
+
+    kind: type
+    takes_partial: bool = False
+    types: SettingTypes = SettingTypes({})
+    caller_gives_rest: bool = False
 
 
 def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +87,7 @@ def bind(node: Any, kind: type, path: str = "") -> Any:
     Raises ExperimentError with every problem.
     """
     with _all_problems() as problems:
-        return _bind_node(node, kind, path, problems)
+        return _bind_node(node, Place(kind), path, problems)
 
 
 def bind_settings(given: Mapping[str, Any], target: type) -> dict[str, Any]:
@@ -67,7 +96,7 @@ def bind_settings(given: Mapping[str, Any], target: type) -> dict[str, Any]:
     The checks are those of a node's settings. Raises ExperimentError with every problem.
     """
     with _all_problems() as problems:
-        return _bind_settings(given, target, "", problems)
+        return _bind_settings(given, target, Place(object), "", problems)
 
 
 @contextmanager
@@ -79,7 +108,7 @@ def _all_problems() -> Iterator[list[str]]:
         raise ExperimentError(problems)
 
 
-def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
+def _bind_node(node: Any, place: Place, path: str, problems: list[str]) -> Any:
     target = node.get(TARGET) if isinstance(node, Mapping) else None
     if target is None:
         hint = (
@@ -87,34 +116,23 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
             if isinstance(node, str)
             else ""
         )
-        problems.append(f"{path} must be {_kind(kind)}, got {show(node)}{hint}")
+        problems.append(f"{path} must be {_kind(place.kind)}, got {show(node)}{hint}")
         return None
     try:
-        found = class_named(target, kind)
+        found = class_named(target, place.kind)
     except ValueError as error:
-        known = [] if kind is object else known_targets(kind)
-        close = difflib.get_close_matches(str(target), known, n=1)
-        allowed = (
-            f"one of {', '.join(known)}, or {_with_article(kind)} of your own"
-            if known
-            else _with_article(kind)
-        )
-        if kind is object:
-            allowed = "a class"
-        problems.append(
-            f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}"
-            f"{f'; did you mean {close[0]}?' if close else ''}"
-        )
+        problems.append(_wrong_target(target, place.kind, path, error))
         return None
 
     before = len(problems)
-    values = _bind_settings(
-        {key: value for key, value in node.items() if key != TARGET}, found, path, problems
-    )
+    makes_part = _makes_part(node, found, place, path, problems)
+    if makes_part and place.kind is object:
+        place = dataclasses.replace(place, caller_gives_rest=True)
+    settings = {key: value for key, value in node.items() if key not in (TARGET, PARTIAL)}
+    values = _bind_settings(settings, found, place, path, problems)
     if len(problems) > before:
         return None
-    # A base class that names no run-time argument still says that the program builds it.
-    if hasattr(kind, "runtime_arguments"):
+    if makes_part:
         return Part(found, path, **values)
     try:
         return construct(found, path, values)
@@ -123,13 +141,79 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
 
+def _wrong_target(target: Any, kind: type, path: str, error: ValueError) -> str:
+    """The problem with a `_target_` that is no class of the kind."""
+    moved = new_target(target)
+    if moved is not None:
+        return f"{path}.{TARGET}: {target} is now {moved}"
+    if kind is object:
+        return f"{path}.{TARGET} must be a class, got {show(target)}: {error}"
+
+    known = known_targets(kind)
+    allowed = _with_article(kind)
+    if known:
+        allowed = f"one of {', '.join(known)}, or {_with_article(kind)} of your own"
+    close = difflib.get_close_matches(str(target), known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}{hint}"
+
+
+def _makes_part(
+    node: Mapping[str, Any], target: type, place: Place, path: str, problems: list[str]
+) -> bool:
+    """Whether a node gives a Part, which the program calls, and no object."""
+    given = node.get(PARTIAL, False)
+    # A base class that names no run-time argument still says that the program builds it.
+    is_built_later = hasattr(place.kind, "runtime_arguments")
+    is_called = place.takes_partial or is_built_later
+    where = f"{path}.{PARTIAL}" if path else PARTIAL
+    if not isinstance(given, bool):
+        problems.append(f"{where} must be true or false, got {show(given)}")
+    elif place.takes_partial and not given:
+        problems.append(
+            f"{where} must be true: the program itself gives {target.__name__} its "
+            f"{_first_parameter(target)}"
+        )
+    elif given and not is_called and place.kind is not object:
+        problems.append(
+            f"{where} must be false: it makes a function here, which is no {place.kind.__name__}"
+        )
+    return is_called or given is True
+
+
+def _first_parameter(target: type) -> str:
+    return next(iter(settings_of(target)), "arguments")
+
+
+def setting_annotations(target: type, place: Place | None = None) -> dict[str, Any]:
+    """{setting: its annotation} of a class, as a node in this place of the config may give them."""
+    hints = constructor_hints(target)
+    annotations = {name: hints.get(name, Any) for name in settings_of(target)}
+    if place is None:
+        return annotations
+
+    if place.takes_partial:
+        annotations.pop(_first_parameter(target), None)
+    for name, annotation in place.types.by_name.items():
+        if name in annotations and _is_pair(annotations[name]) == _is_pair(annotation):
+            annotations[name] = annotation
+    return annotations
+
+
+def _is_pair(annotation: Any) -> bool:
+    return get_origin(annotation) is tuple
+
+
 def _bind_settings(
-    given: Mapping[str, Any], target: type, path: str, problems: list[str]
+    given: Mapping[str, Any], target: type, place: Place, path: str, problems: list[str]
 ) -> dict[str, Any]:
-    hints, settings = constructor_hints(target), settings_of(target)
-    annotations = {name: hints.get(name, Any) for name in settings}
+    annotations = setting_annotations(target, place)
+    settings = settings_of(target)
+    settings = {name: settings[name] for name in annotations}
     optional = [
-        name for name, parameter in settings.items() if parameter.default is not parameter.empty
+        name
+        for name, parameter in settings.items()
+        if place.caller_gives_rest or parameter.default is not parameter.empty
     ]
 
     # Also `**kwargs` never get them: to a constructor they would be raw data.
@@ -236,12 +320,7 @@ def known_targets(kind: type) -> list[str]:
     home = importlib.import_module(kind.__module__)
     package = importlib.import_module(kind.__module__.rpartition(".")[0] or kind.__module__)
     if package.__name__.partition(".")[0] != PACKAGE:
-        offered = {name: found for name, found in vars(package).items() if inspect.isclass(found)}
-        return sorted(
-            f"{package.__name__}.{name}"
-            for name, found in offered.items()
-            if issubclass(found, kind) and found is not kind and not inspect.isabstract(found)
-        )
+        return _offered_classes(home, kind) or _offered_classes(package, kind)
     names = [
         info.name
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
@@ -249,6 +328,20 @@ def known_targets(kind: type) -> list[str]:
     ]
     return _concrete_classes([home], kind) or _concrete_classes(
         map(importlib.import_module, names), kind
+    )
+
+
+def _offered_classes(module: types.ModuleType, kind: type) -> list[str]:
+    """The dotted names of a kind's classes that a library's module offers."""
+    offered = {
+        name: found
+        for name, found in vars(module).items()
+        if inspect.isclass(found) and not name.startswith("_")
+    }
+    return sorted(
+        f"{module.__name__}.{name}"
+        for name, found in offered.items()
+        if issubclass(found, kind) and found is not kind and not inspect.isabstract(found)
     )
 
 
@@ -271,13 +364,15 @@ def _is_given_another(found: type, kind: type) -> bool:
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
     if annotation is Any:  # the parameter has no annotation
         return _built(value, path, problems)
-    kind = component(annotation)
-    if kind is not None:
+    if _is_function(annotation) and isinstance(value, Mapping) and value.get(PARTIAL) is True:
+        return _built(value, path, problems)
+    places = places_of(annotation)
+    if places:
         if value is None and type(None) in get_args(annotation):
             return None
         plain = _plain_alternatives(annotation)
         if not plain or (isinstance(value, Mapping) and TARGET in value):
-            return _bind_node(value, kind, path, problems)
+            return _bind_node(value, _fitting(places, value), path, problems)
         annotation = Union[tuple(plain)]  # noqa: UP007
     try:
         # Strict JSON mode: no True for 1 and no "3" for 3, but lists for tuples and text for paths.
@@ -341,7 +436,7 @@ def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
 def _built(value: Any, path: str, problems: list[str]) -> Any:
     """A value without an annotation, in which each node with a `_target_` is built."""
     if isinstance(value, Mapping) and TARGET in value:
-        return _bind_node(value, object, path, problems)
+        return _bind_node(value, Place(object), path, problems)
     if isinstance(value, Mapping):
         return {name: _built(inner, f"{path}.{name}", problems) for name, inner in value.items()}
     if isinstance(value, list):
@@ -352,20 +447,52 @@ def _built(value: Any, path: str, problems: list[str]) -> Any:
 def component(annotation: Any) -> type | None:
     """The class that a nested node must be, or None for plain values.
 
-    It is X for the annotations `X` and `Part[X]`, also with `| None`.
+    It is X for the annotations `X` and `Part[X]`, also with `| None`; the first of several.
     """
-    origin = get_origin(annotation)
+    places = places_of(annotation)
+    return places[0].kind if places else None
+
+
+def places_of(annotation: Any) -> list[Place]:
+    """What a setting with this annotation takes as a node; empty for plain values."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return component(get_args(annotation)[0])
+        types_given = [each for each in arguments[1:] if isinstance(each, SettingTypes)]
+        places = places_of(arguments[0])
+        if not types_given:
+            return places
+        return [dataclasses.replace(place, types=types_given[0]) for place in places]
     if origin in (Union, types.UnionType):
-        kinds = [component(argument) for argument in get_args(annotation)]
-        return next((kind for kind in kinds if kind is not None), None)
+        return [place for argument in arguments for place in places_of(argument)]
     if origin is Part:
-        return get_args(annotation)[0]
+        kind = arguments[0]
+        # The base class of a seam says what its classes are given; a library's class does not.
+        return [Place(kind, takes_partial=not declared_runtime_arguments(kind))]
     if not inspect.isclass(annotation) or issubclass(annotation, Enum):
-        return None
+        return []
     is_of_python = annotation.__module__.split(".")[0] in sys.stdlib_module_names
-    return None if is_of_python else annotation
+    return [] if is_of_python else [Place(annotation)]
+
+
+def _fitting(places: Sequence[Place], node: Any) -> Place:
+    """The place that takes the class of a node; the first one if none does."""
+    if len(places) == 1 or not isinstance(node, Mapping):
+        return places[0]
+    for place in places:
+        try:
+            class_named(node.get(TARGET), place.kind)
+        except ValueError:
+            continue
+        return place
+    is_partial = node.get(PARTIAL) is True
+    return next((place for place in places if place.takes_partial == is_partial), places[0])
+
+
+def _is_function(annotation: Any) -> bool:
+    """Whether a setting takes a function, which a node with `_partial_: true` makes."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(_is_function(argument) for argument in get_args(annotation))
+    return Callable in (annotation, get_origin(annotation))
 
 
 def _plain_alternatives(annotation: Any) -> list[Any]:
@@ -396,6 +523,9 @@ def _of_hydra(key: str, path: str) -> str:
 
 def _unknown(key: Any, path: str, names: list[str]) -> str:
     place = f"{path}.{key}" if path else str(key)
+    renamed = new_name(place)
+    if renamed is not None and renamed.rpartition(".")[2] in names:
+        return f"{place} is now {renamed}"
     close = difflib.get_close_matches(str(key), names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return (

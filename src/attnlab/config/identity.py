@@ -101,12 +101,22 @@ def target_modules(node: Any) -> Iterator[str]:
 def used_code(roots: Iterable[str]) -> Code:
     """The code of these modules or functions, and all that it imports.
 
-    Installed packages are libraries, of which only the names are listed. NOT_FOLLOWED counts only
-    where it is a root. Raises ModuleNotFoundError for a root that does not exist.
+    Installed packages are libraries, of which only the names are listed, but for those that a root
+    is in (the user's own may be installed). DECIDING_LIBRARIES are libraries also as roots, such as
+    `torch.optim`. NOT_FOLLOWED counts only where it is a root. Raises ModuleNotFoundError for a
+    root that does not exist.
     """
-    todo = list(roots)
-    packages = {PACKAGE, *(root.partition(".")[0] for root in todo)}
     code = Code({}, set())
+    todo = []
+    packages = {PACKAGE}
+    for root in roots:
+        package = root.partition(".")[0]
+        if package in DECIDING_LIBRARIES:
+            code.libraries.add(package)
+        else:
+            todo.append(root)
+            packages.add(package)
+
     while todo:
         place = todo.pop()
         if place in code.texts:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from attnlab.config.choices import choice_of, conf_file, default_choices, differences, merged
 from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
+from attnlab.config.renamed import with_new_names
 from attnlab.errors import masked
 from attnlab.project import CONF
 
@@ -68,7 +69,7 @@ def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
         those that a sweep varies.
     """
     # Keys that YAML made numbers of can only be sorted as text.
-    with_text_keys = json.loads(json.dumps(config, default=str))
+    with_text_keys = json.loads(json.dumps(with_new_names(config), default=str))
     return _name_of(
         json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown)
     )
@@ -87,7 +88,7 @@ def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
 
 
 def setting_words(path: str, value: Any) -> str:
-    """A setting and its value in words: `optimizer learning rate 0.01`, or `no patience` for null.
+    """A setting and its value in words: `optimizer lr 0.01`, or `no patience` for null.
 
     Passwords are masked.
     """
@@ -240,11 +241,10 @@ def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Word
     Settings that belong to a nested group, or name the data, are left out.
     """
     inner = tuple(f"{other}." for other in _PLACES if other.startswith(f"{place}."))
+    of_hydra = ("._target_", "._partial_")
     words = []
     for key, value in settings:
-        is_of_another = (
-            f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith("._target_")
-        )
+        is_of_another = f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith(of_hydra)
         # `auto` is resolved for this machine, and differs from the usual only where it is bf16.
         is_usual_precision = key == "hardware.precision" and str(value) in ("32", "auto")
         if not is_of_another and not is_usual_precision:

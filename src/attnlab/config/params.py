@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.identity import PACKAGE_ROOT
+from attnlab.config.renamed import params_with_new_names
 from attnlab.errors import masked
 from attnlab.project import IS_INSTALLED
 
@@ -48,7 +49,8 @@ def choice_name(node: Any) -> str | None:
     target = node.get("_target_") if isinstance(node, Mapping) else None
     if not isinstance(target, str):
         return None
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
+    # `AdamW` is one word.
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z](?!$))", "_", target.rpartition(".")[2]).lower()
     return _KIND.sub("", words)
 
 
@@ -108,7 +110,7 @@ def params_as_today(params: Mapping[str, str]) -> dict[str, str]:
         section, _, key = name.partition(".")
         if section in config and key:
             config[section][key] = _PLAIN.get(text, int(text) if text.isdecimal() else text)
-    return {**params, **short_params(config)}
+    return {**params_with_new_names(params), **short_params(config)}
 
 
 def accepted_name(name: str) -> str:

@@ -31,6 +31,9 @@ class Part(Generic[T]):
     those that it takes. `Part(BahdanauScore, size=128)(query_size=512, key_size=512)` is
     `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for
     error messages.
+
+    A node with `_partial_: true` is a Part, too, and is called as `functools.partial` is:
+    `Part(torch.optim.SGD, lr=0.1)(model.parameters())`.
     """
 
     def __init__(self, target: type[T], path: str = "", /, **values: Any) -> None:
@@ -38,14 +41,17 @@ class Part(Generic[T]):
         self.path = path
         self.values = values
 
-    def __call__(self, **runtime: Any) -> T:
-        return construct(
-            self.target, self.path, self.values | accepted_runtime_arguments(self.target, runtime)
-        )
+    def __call__(self, *first: Any, **runtime: Any) -> T:
+        accepted = accepted_runtime_arguments(self.target, runtime)
+        return construct(self.target, self.path, self.values | accepted, first)
 
 
-def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
+def construct(
+    target: type[T], path: str, arguments: Mapping[str, Any], first: Sequence[Any] = ()
+) -> T:
     """Call the constructor.
+
+    first: arguments by position, before those that have names.
 
     Raises ExperimentError, with the config path, where the constructor fails or takes other
     run-time arguments than it is given, and where the object lacks an attribute that all of its
@@ -53,6 +59,7 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     """
     parameters = inspect.signature(target).parameters
     positional, named = _by_position(parameters, arguments)
+    positional = [*first, *positional]
     try:
         inspect.signature(target).bind(*positional, **named)
     except TypeError as error:

@@ -20,6 +20,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from attnlab.config.choices import conf_file
 from attnlab.config.params import value_at
+from attnlab.config.renamed import new_name
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
 from attnlab.project import CONF
@@ -197,12 +198,15 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
 
         if refusal := refusal_of(key):
             return refusal
+    if renamed := new_name(full_key):
+        return f"{full_key} is now {renamed}"
     if not isinstance(parent, DictConfig) or not parent:
         return (
             f"{full_key} is not a setting, for {place} holds no settings; "
             f"write +{full_key}=... to add it"
         )
-    names = sorted(str(name) for name in parent if name not in ("_target_", "hydra"))
+    no_settings = ("_target_", "_partial_", "hydra")
+    names = sorted(str(name) for name in parent if name not in no_settings)
     near = difflib.get_close_matches(key, names, n=1)
     above = f"{place}." if place else ""
     elsewhere = _elsewhere(OmegaConf.to_container(parent, resolve=False), key, above)

@@ -114,7 +114,7 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
         if name == section:
             name = choices.get(path.replace(".", "/"), "")
         own_rows = {other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")}
-        hidden = {"_target_", *own_rows}
+        hidden = {"_target_", "_partial_", *own_rows}
         values = {key: value for key, value in node.items() if key not in hidden}
         rows.append({"label": label, "name": name, "values": _shown(values)})
     return rows

@@ -32,7 +32,7 @@ class Grid(Sweep):
 
 @dataclass(frozen=True)
 class Optuna(Sweep):
-    """Optuna's choice within ranges such as `training.optimizer.learning_rate=interval(1e-4,1e-2)`.
+    """Optuna's choice within ranges such as `training.optimizer.lr=interval(1e-4,1e-2)`.
 
     trials: points, in all; more of them go on from those that are there.
     seed: of the choice; with it, and with as many workers, a repeated sweep chooses the same points

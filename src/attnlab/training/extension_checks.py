@@ -38,7 +38,7 @@ REPLACED: dict[type[pl.Callback], str] = {
     ),
     BatchSizeFinder: "use training.batching.size",
     GradientAccumulationScheduler: "use training.accumulate",
-    LearningRateFinder: "use training.optimizer.learning_rate",
+    LearningRateFinder: "use training.optimizer.lr",
     ProgressBar: "attnlab shows a bar of its own, at a terminal alone; leave this one out",
     StochasticWeightAveraging: "use training.average_decay",
     Timer: "use training.max_minutes",

@@ -15,10 +15,11 @@ from torchmetrics import MeanMetric
 
 from attnlab.errors import ExperimentError
 from attnlab.model.fast import speed_up
+from attnlab.training.optimisation import make_scheduler
 from attnlab.training.settings import Training
 
 _REMEDY = (
-    "try a smaller training.optimizer.learning_rate, training.gradient_clip=1.0 or "
+    "try a smaller training.optimizer.lr, training.gradient_clip=1.0 or "
     "hardware.precision=32; the last checkpoint holds the state before"
 )
 
@@ -85,8 +86,12 @@ class LabModule(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)
         optimizer = settings.optimizer(self.parameters())
-        entry = settings.schedule(
-            optimizer, steps, settings.monitored_metric, settings.monitor_mode
+        entry = make_scheduler(
+            settings.schedule,
+            optimizer,
+            steps,
+            settings.monitored_metric,
+            settings.monitor_mode,
         )
         return {"optimizer": optimizer, "lr_scheduler": entry}
 

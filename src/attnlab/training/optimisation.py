@@ -1,120 +1,25 @@
-"""Optimisers, and schedules of the learning rate."""
+"""Schedules of the learning rate. Optimisers are torch's own (see torch_optim.py)."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
-from torch import nn
-from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler, ReduceLROnPlateau
 
-Decay = Annotated[float, Field(ge=0, lt=1)]
+from attnlab.config.part import Part
+from attnlab.training.torch_optim import scheduler_entry
+
 Factor = Annotated[float, Field(gt=0, lt=1)]
 
 # Lightning steps a scheduler by epochs or by steps, never by validations. So the module steps a
 # plateau itself. Lightning saves its state in the checkpoints; at this frequency it never steps it.
 NEVER = 10**12
-
-
-class Optimizer(ABC):
-    """Makes torch's optimiser for a model's parameters.
-
-    learning_rate: before the schedule multiplies it.
-    weight_decay: how much of each weight is taken off at a step, times the learning rate.
-    """
-
-    @abstractmethod
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer: ...
-
-
-@dataclass(frozen=True)
-class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019).
-
-    beta1, beta2: the decay of the mean of the gradients, and of the mean of their squares.
-    """
-
-    learning_rate: PositiveFloat
-    beta1: Decay = 0.9
-    beta2: Decay = 0.999
-    weight_decay: NonNegativeFloat = 0.0
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(
-            parameters,
-            lr=self.learning_rate,
-            betas=(self.beta1, self.beta2),
-            weight_decay=self.weight_decay,
-            fused=True,
-        )
-
-
-@dataclass(frozen=True)
-class SGD(Optimizer):
-    """Stochastic gradient descent, as in Sutskever et al. 2014 and Luong et al. 2015.
-
-    momentum: the part of the last step that is added to the next.
-    """
-
-    learning_rate: PositiveFloat
-    momentum: Decay = 0.0
-    weight_decay: NonNegativeFloat = 0.0
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(
-            parameters,
-            lr=self.learning_rate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-        )
-
-
-@dataclass(frozen=True)
-class Adadelta(Optimizer):
-    """Adadelta (Zeiler 2012), as in Bahdanau et al. 2015, appendix B.2.
-
-    rho: the decay of the means of squared gradients and steps.
-    epsilon: added to both means.
-    """
-
-    learning_rate: PositiveFloat = 1.0
-    rho: Decay = 0.95
-    epsilon: PositiveFloat = 1e-6
-    weight_decay: NonNegativeFloat = 0.0
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adadelta(
-            parameters,
-            lr=self.learning_rate,
-            rho=self.rho,
-            eps=self.epsilon,
-            weight_decay=self.weight_decay,
-        )
-
-
-@dataclass(frozen=True)
-class Adagrad(Optimizer):
-    """Adagrad (Duchi et al. 2011), as in See et al. 2017, section 5.
-
-    accumulator: where the sums of squared gradients start.
-    """
-
-    learning_rate: PositiveFloat = 0.15
-    accumulator: NonNegativeFloat = 0.1
-    weight_decay: NonNegativeFloat = 0.0
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adagrad(
-            parameters,
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            initial_accumulator_value=self.accumulator,
-        )
 
 
 class Schedule(ABC):
@@ -217,3 +122,16 @@ def _by_step(
 ) -> dict[str, Any]:
     scheduler = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1)) * factor(step))
     return {"scheduler": scheduler, "interval": "step"}
+
+
+def make_scheduler(
+    schedule: Schedule | Part[LRScheduler],
+    optimizer: torch.optim.Optimizer,
+    total_steps: int,
+    monitor: str,
+    mode: str,
+) -> Any:
+    """The scheduler entry of Lightning's `configure_optimizers`, of our schedules and torch's."""
+    if isinstance(schedule, Schedule):
+        return schedule(optimizer, total_steps, monitor, mode)
+    return scheduler_entry(schedule(optimizer), schedule.path, total_steps)

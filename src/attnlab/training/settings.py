@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
+from attnlab.config.part import Part
 from attnlab.data.sampler import Batching
-from attnlab.training.optimisation import Optimizer, Schedule
+from attnlab.training.optimisation import Schedule
+from attnlab.training.torch_optim import OPTIMIZER_TYPES, SCHEDULER_TYPES, check_optimization
 
 LOGGED_STEPS = ("train/gradient_norm", "train/learning_rate")  # of every task
 
@@ -26,6 +30,10 @@ class Training(ABC):
     initial_weights: a model folder whose weights the training starts with; None draws them.
     continue_from: the identity of a finished experiment, whose training goes on to a later
         `max_steps` or `max_epochs`; None starts at the first step.
+    optimizer: a class of torch.optim, or one that derives from its Optimizer; it is given the
+        model's parameters.
+    schedule: of the learning rate: one of attnlab's own, or a class of torch.optim.lr_scheduler,
+        which takes a step for each step of the optimiser.
     limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
     label_smoothing: the part of each label's probability that the loss spreads over the vocabulary
         or the classes; the reported NLL and perplexity are never smoothed.
@@ -51,8 +59,8 @@ class Training(ABC):
     continue_from: Annotated[str, Field(min_length=1)] | None
     limit_batches: PositiveInt | None
     batching: Batching
-    optimizer: Optimizer
-    schedule: Schedule
+    optimizer: Annotated[Part[Optimizer], OPTIMIZER_TYPES]
+    schedule: Schedule | Annotated[Part[LRScheduler], SCHEDULER_TYPES]
     label_smoothing: Annotated[float, Field(ge=0, lt=1)]
     gradient_clip: NonNegativeFloat
     validate_every: PositiveInt | None
@@ -63,6 +71,8 @@ class Training(ABC):
     average_decay: Annotated[float, Field(gt=0, lt=1)] | None
 
     def __post_init__(self) -> None:
+        scheduler = None if isinstance(self.schedule, Schedule) else self.schedule
+        check_optimization(self.optimizer, scheduler)
         if self.max_steps is None and self.max_epochs is None:
             raise ValueError(
                 "max_steps and max_epochs are both null; give at least one, or training never ends"

@@ -1,0 +1,90 @@
+"""Configs of earlier versions, in today's names."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_folders import write_translator
+
+import attnlab
+from attnlab.config.names import readable_name
+from attnlab.config.params import params_as_today
+from attnlab.config.renamed import with_new_names
+from attnlab.experiment.composition import compose
+from attnlab.files import write_json
+from attnlab.model.model_folder import read_config
+
+WRAPPERS = "attnlab.training.optimisation"
+OLD_ADAM = {
+    "_target_": f"{WRAPPERS}.Adam",
+    "learning_rate": 0.004,
+    "beta1": 0.9,
+    "beta2": 0.999,
+    "weight_decay": 0.0,
+}
+OLD = {
+    "adam": OLD_ADAM,
+    "sgd": {
+        "_target_": f"{WRAPPERS}.SGD", "learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0
+    },
+    "adadelta": {
+        "_target_": f"{WRAPPERS}.Adadelta", "learning_rate": 1.0, "rho": 0.95, "epsilon": 1e-6,
+        "weight_decay": 0.0,
+    },
+    "adagrad": {
+        "_target_": f"{WRAPPERS}.Adagrad", "learning_rate": 0.15, "accumulator": 0.1,
+        "weight_decay": 0.0,
+    },
+}  # fmt: skip
+
+
+def with_optimizer(config: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    changed = deepcopy(config)
+    changed["training"]["optimizer"] = node
+    return changed
+
+
+@pytest.mark.parametrize("choice", OLD)
+def test_old_optimizer_in_new_names_is_bound_as_todays_choice(choice: str) -> None:
+    today = compose(["data=copy", f"training/optimizer={choice}"]).logged
+    old = with_new_names(with_optimizer(today, OLD[choice]))["training"]["optimizer"]
+    new = today["training"]["optimizer"]
+    assert old == {name: new[name] for name in old}
+    # What today's choice says in addition is torch's own default, or of one kernel alone.
+    assert new.keys() - old.keys() <= {"eps", "fused"}
+
+
+@pytest.mark.parametrize("choice", OLD)
+def test_name_of_an_old_experiment_is_that_of_today(choice: str) -> None:
+    today = compose(["data=copy", f"training/optimizer={choice}"]).logged
+    assert readable_name(with_optimizer(today, OLD[choice])) == readable_name(today)
+
+
+def test_name_of_an_old_experiment_has_its_changed_setting_in_todays_words() -> None:
+    today = compose(["data=copy"]).logged
+    old = with_optimizer(today, OLD_ADAM | {"learning_rate": 0.01})
+    assert readable_name(old) == "bahdanau · optimizer lr 0.01 · copy · seed 1"
+
+
+@pytest.mark.parametrize("training", [None, {}, {"optimizer": None}, {"optimizer": {"lr": 1}}])
+def test_config_without_an_old_optimizer_stays_as_it_is(training: Any) -> None:
+    config = {"training": training, "seed": 1}
+    assert with_new_names(config) is config
+
+
+def test_param_of_an_old_run_has_todays_name() -> None:
+    params = params_as_today({"training.optimizer.learning_rate": "0.1", "seed": "1"})
+    assert params == {"training.optimizer.lr": "0.1", "seed": "1"}
+
+
+def test_model_folder_of_an_old_experiment_loads(tmp_path: Path) -> None:
+    folder = write_translator(tmp_path)
+    config = read_config(folder)
+    config["training"] = {"optimizer": OLD_ADAM}
+    write_json(folder / "config.json", config)
+    loaded = attnlab.load(folder)
+    assert loaded.config is not None
+    assert loaded.config["training"] == config["training"]
