@@ -14,6 +14,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.hydra_config import choose_direction
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.project import pipeline_command
 from attnlab.tasks.task import Experiment
@@ -61,6 +62,7 @@ class CommandCallback(Callback):
         from attnlab.experiment.sweep_plan import SweepPlan  # imports torch, which takes seconds
 
         with _ending_the_process(), report_user_errors():
+            choose_direction(config)
             plan = SweepPlan.of(config, config_name)
             if plan.experiments[0].dry_run:
                 _dry_run(plan.experiments, plan.points)

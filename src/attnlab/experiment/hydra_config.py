@@ -15,7 +15,7 @@ import hydra
 import yaml  # type: ignore[import-untyped]
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from attnlab.config.choices import conf_file
@@ -24,12 +24,14 @@ from attnlab.config.renamed import new_name
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
 from attnlab.project import CONF
-from attnlab.runs.sweep_settings import directions
+from attnlab.runs.sweep_settings import directions, workers
 
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 
 # Which way a sweep's objectives are better depends on what training monitors.
 OmegaConf.register_new_resolver("directions", directions, replace=True)
+# A sweeper that chooses as it goes asks for as many points as the launcher runs at a time.
+OmegaConf.register_new_resolver("workers", workers, replace=True)
 
 
 def compose_config(
@@ -51,6 +53,23 @@ def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig
         if not is_of_hydra(error):
             raise
         raise ExperimentError(hydra_error_sentence(error, overrides)) from error
+
+
+def choose_direction(config: DictConfig) -> None:
+    """Let Optuna's sweeper look for better objectives where `hydra/sweeper=optuna` chose it.
+
+    By itself it minimises, and a BLEU is better when it is higher. A direction of the command line
+    stays.
+    """
+    node = config.hydra
+    chosen = [text.partition("=")[0].lstrip("+") for text in node.overrides.hydra]
+    monitor = OmegaConf.select(config, "training.monitor")
+    is_chosen = "hydra.sweeper.direction" in chosen
+    if "direction" not in node.sweeper or is_chosen or not isinstance(monitor, str):
+        return
+    objectives = OmegaConf.select(config, "sweep.objectives", default=["quality"])
+    with read_write(node):
+        node.sweeper.direction = directions(objectives, monitor)
 
 
 def groups(folder: Path = CONF) -> dict[str, list[str]]:

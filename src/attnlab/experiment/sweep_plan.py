@@ -23,7 +23,7 @@ from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_record import SweepRecord, short_key
-from attnlab.runs.sweep_settings import Slurm
+from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
 
 # Of a larger grid each value is checked once, and not all combinations.
@@ -47,14 +47,14 @@ class SweepPlan:
     overrides: the command's.
     varies: the keys that differ from point to point.
     points: how many there will be.
-    beside: whether jobs run beside each other, each in a process of its own.
+    processes: how the jobs run.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
     """
 
     overrides: list[str]
     varies: list[str]
     points: int
-    beside: bool
+    processes: JobProcesses
     experiments: list[Experiment]
 
     @classmethod
@@ -88,12 +88,13 @@ class SweepPlan:
         if problems:
             raise ExperimentError(list(dict.fromkeys(problems)))
         varies = [override.key_or_group for override in parsed if override.is_sweep_override()]
+        points = int(hydra.sweeper.get("n_trials") or math.prod(map(len, values)))
         return cls(
-            overrides,
-            list(dict.fromkeys(varies)),
-            int(hydra.sweeper.get("n_trials") or math.prod(map(len, values))),
-            "n_jobs" in hydra.launcher,
-            experiments,
+            overrides=overrides,
+            varies=list(dict.fromkeys(varies)),
+            points=points,
+            processes=job_processes(hydra.launcher, points),
+            experiments=experiments,
         )
 
     @property
@@ -114,13 +115,13 @@ class SweepPlan:
         Raises ExperimentError where a point cannot run in a sweep, or not on this machine.
         """
         first = self.experiments[0]
-        if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
+        if self.processes.kind == "slurm" and shutil.which("srun") is None:
             raise ExperimentError(
                 "launcher: there is no Slurm on this machine; start the sweep on the cluster"
             )
         for experiment in self.experiments:
             experiment.hardware.check_sweep()
-            if first.launcher.on_this_machine:
+            if self.processes.on_this_machine:
                 experiment.hardware.check_available()
         if line := environment_note(first.config["tracking"]):
             print(line, file=sys.stderr)
@@ -132,9 +133,9 @@ class SweepPlan:
             points=self.points,
             run_id=None,
             started=0.0,
-            quiet=self.beside,
+            quiet=self.processes.share_terminal,
         )
-        return lead_sweep(record, first.tracking, first.paths.runs_folder, first.launcher)
+        return lead_sweep(record, first.tracking, first.paths.runs_folder, self.processes)
 
 
 def _deciding(values: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from attnlab.runs.sweep_record import (
     as_markdown,
     ranking,
 )
-from attnlab.runs.sweep_settings import Launcher
+from attnlab.runs.sweep_settings import JobProcesses
 from attnlab.runs.tracking import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -43,7 +43,7 @@ _LOOK_INTERVAL = 1.0  # seconds
 
 @contextmanager
 def lead_sweep(
-    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher
+    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: JobProcesses
 ) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -45,11 +46,9 @@ class Optuna(Sweep):
 
 
 class Launcher(ABC):
-    """workers: jobs at a time.
-    on_this_machine: whether they share its cores."""
+    """workers: jobs at a time."""
 
     workers: int
-    on_this_machine: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,62 @@ class Slurm(Launcher):
     memory_gb: PositiveInt
     gpus: NonNegativeInt
 
-    on_this_machine = False
+
+@dataclass(frozen=True)
+class JobProcesses:
+    """How the jobs of a sweep run, as the node `hydra.launcher` says it.
+
+    That node decides, also where `hydra/launcher=joblib` chose it and the section `launcher` says
+    nothing of it.
+
+    kind: `serial`, `joblib`, `slurm`, `local` (processes of submitit on this machine), or `other`,
+        a launcher that attnlab does not know.
+    workers: jobs at a time.
+    """
+
+    kind: Literal["serial", "joblib", "slurm", "local", "other"]
+    workers: int
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether the jobs share its cores; of an unknown launcher it is assumed."""
+        return self.kind != "slurm"
+
+    @property
+    def share_terminal(self) -> bool:
+        """Whether jobs run beside each other and write to one terminal."""
+        return self.kind in ("joblib", "other")
+
+
+def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
+    """How the jobs run under a resolved node `hydra.launcher`.
+
+    points: of the sweep, which submitit starts all at once on this machine.
+    """
+    name = str(launcher.get("_target_")).rpartition(".")[2]
+    if name == "BasicLauncher":
+        return JobProcesses("serial", 1)
+    if name == "JoblibLauncher":
+        return JobProcesses("joblib", _joblib_workers(launcher["n_jobs"]))
+    if name == "SlurmLauncher":
+        return JobProcesses("slurm", int(launcher["array_parallelism"]))
+    if name == "LocalLauncher":
+        return JobProcesses("local", max(1, points))
+    return JobProcesses("other", os.cpu_count() or 1)
+
+
+def _joblib_workers(n_jobs: int) -> int:
+    """The processes that joblib starts: -1 is one for each core, -2 one less."""
+    if n_jobs > 0:
+        return n_jobs
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def workers(launcher: Mapping[str, Any]) -> int:
+    """The jobs that a sweeper asks for at a time, so that all workers of the launcher are busy."""
+    unknown_points = 2  # of a sweeper that chooses as it goes, two beside each other
+    processes = job_processes(launcher, unknown_points)
+    return unknown_points if processes.kind == "other" else processes.workers
 
 
 Direction = Literal["minimize", "maximize"]

@@ -1,0 +1,156 @@
+"""Launchers and sweepers by our groups, by Hydra's own, and mixed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from entry_points import ANY_ATTENTION, TINY, Command, succeeded, the_sweep
+from omegaconf import OmegaConf
+from test_sweep_processes import QUIET, said, sweep
+
+from attnlab.experiment.hydra_config import compose_config
+from attnlab.runs import sweep_settings
+from attnlab.runs.sweep_settings import JobProcesses, job_processes
+
+RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_settings.os, "cpu_count", lambda: 4)
+
+
+def hydra_node(name: str, *overrides: str) -> dict[str, Any]:
+    node: Any = OmegaConf.to_container(compose_config(overrides).hydra[name], resolve=True)
+    return node
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], JobProcesses("serial", 1)),
+        (["launcher=joblib"], JobProcesses("joblib", 2)),
+        (["launcher=joblib", "launcher.workers=3"], JobProcesses("joblib", 3)),
+        (["launcher=joblib", "hydra.launcher.n_jobs=3"], JobProcesses("joblib", 3)),
+        (["hydra/launcher=joblib"], JobProcesses("joblib", 4)),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=3"], JobProcesses("joblib", 3)),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=-2"], JobProcesses("joblib", 3)),
+        (["launcher=joblib", "hydra/launcher=basic"], JobProcesses("serial", 1)),
+        (["launcher=serial", "hydra/launcher=joblib"], JobProcesses("joblib", 4)),
+        (["hydra/launcher=submitit_local"], JobProcesses("local", 7)),
+        (["launcher=joblib", "hydra/launcher=submitit_local"], JobProcesses("local", 7)),
+        (["launcher=slurm", "launcher.workers=5"], JobProcesses("slurm", 5)),
+        (["hydra/launcher=submitit_slurm"], JobProcesses("slurm", 256)),
+        (["launcher=slurm", "hydra/launcher=submitit_local"], JobProcesses("local", 7)),
+    ],
+)
+def test_launcher_that_hydra_chose_decides_how_jobs_run(
+    overrides: list[str], expected: JobProcesses
+) -> None:
+    assert job_processes(hydra_node("launcher", *overrides), points=7) == expected
+
+
+@pytest.mark.parametrize("node", [{"_target_": RAY}, {"_target_": "mine.Launcher", "n_jobs": 9}])
+def test_unknown_launcher_has_a_worker_for_each_core(node: dict[str, Any]) -> None:
+    processes = job_processes(node, points=7)
+    assert processes == JobProcesses("other", 4)
+    assert processes.on_this_machine
+    assert processes.share_terminal
+
+
+def test_slurm_launcher_of_the_group_has_its_settings() -> None:
+    node = hydra_node("launcher", "launcher=slurm", "launcher.minutes=9", "launcher.partition=cpu")
+    expected = {"timeout_min": 9, "partition": "cpu", "max_num_timeout": 10, "mem_gb": 8}
+    assert {name: node[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["sweep=optuna", "sweep.trials=3"], {"n_trials": 3, "n_jobs": 1}),
+        (["sweep=optuna", "launcher=joblib"], {"n_trials": 20, "n_jobs": 2}),
+        (["sweep=optuna", "hydra/launcher=joblib"], {"n_trials": 20, "n_jobs": 4}),
+        (["sweep=optuna", "hydra.sweeper.n_trials=4"], {"n_trials": 4, "n_jobs": 1}),
+        (["hydra/sweeper=optuna", "hydra.sweeper.n_trials=4"], {"n_trials": 4}),
+        (["sweep=optuna", "hydra/sweeper=basic"], {"max_batch_size": None}),
+        (["sweep=grid", "hydra/sweeper=optuna"], {"n_trials": 20}),
+    ],
+)
+def test_sweeper_has_the_settings_of_whatever_chose_it(
+    overrides: list[str], expected: dict[str, Any]
+) -> None:
+    node = hydra_node("sweeper", *overrides)
+    assert {name: node[name] for name in expected} == expected
+
+
+SPELLINGS = {
+    "ours": ("launcher=joblib", "launcher.workers=2"),
+    "hydras": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
+    "ours, one of hydras over it": ("launcher=joblib", "hydra/launcher=basic"),
+    "another of hydras over ours": ("launcher=joblib", "hydra/launcher=submitit_local"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+def test_sweep_through_a_launcher_finishes_in_each_spelling(
+    folder: Path, spelling: tuple[str, ...]
+) -> None:
+    # In a process of its own: joblib's workers stay for the next sweep of the same process.
+    with sweep(folder, *TINY, *QUIET, "seed=1,2", *spelling) as process:
+        assert process.wait(300) == 0, said(folder)
+    jobs = the_sweep(folder).jobs()
+    assert [job.status for job in jobs] == ["finished", "finished"]
+
+
+OPTUNA_SPELLINGS = {
+    "ours": ("sweep=optuna", "sweep.trials=3", "sweep.seed=2"),
+    "hydras": (
+        "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=3",
+        "hydra.sweeper.n_jobs=1",
+        "hydra.sweeper.sampler.seed=2",
+    ),
+    "ours and hydras": ("sweep=optuna", "hydra/sweeper/sampler=random", "hydra.sweeper.n_trials=3"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spelling", OPTUNA_SPELLINGS.values(), ids=OPTUNA_SPELLINGS)
+def test_optuna_looks_for_the_better_value_in_each_spelling(
+    folder: Path, command: Command, spelling: tuple[str, ...]
+) -> None:
+    # A chrF is better when it is higher; Optuna by itself minimises.
+    chosen = ("training.monitor=chrf", "training.optimizer.lr=interval(0.0001,0.2)")
+    succeeded(command("train.py", "-m", *ANY_ATTENTION, "tracking=none", *spelling, *chosen))
+    led = the_sweep(folder)
+    values = [
+        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"]
+        for job in led.jobs()
+    ]
+    assert len(values) == 3
+    assert len(set(values)) > 1
+    found = yaml.safe_load((led.path / "optimization_results.yaml").read_text())
+    assert found["best_value"] == max(values)
+
+
+@pytest.mark.slow
+def test_direction_of_the_command_line_stays(folder: Path, command: Command) -> None:
+    chosen = (
+        "hydra/sweeper=optuna",
+        "hydra.sweeper.direction=minimize",
+        "hydra.sweeper.n_trials=2",
+    )
+    rates = ("training.monitor=chrf", "training.optimizer.lr=choice(0.0001,0.2)")
+    succeeded(command("train.py", "-m", *ANY_ATTENTION, "tracking=none", *chosen, *rates))
+    led = the_sweep(folder)
+    values = [
+        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"]
+        for job in led.jobs()
+    ]
+    found = yaml.safe_load((led.path / "optimization_results.yaml").read_text())
+    assert found["best_value"] == min(values)
