@@ -54,7 +54,10 @@ with a `+` is not in the file of its choice: write the `+` to change it.
 """
 TABLE = ("| setting | it must be | default | meaning |", "| --- | --- | --- | --- |")
 GROUPS = groups()
-PRESETS = ("debug", "experiment", "task")  # groups whose choices have no settings of their own
+# Groups whose choices add to a section, any number of them
+ADDITIONS = ("callbacks", "loggers", "trainer")
+# Groups whose choices have no settings of their own
+PRESETS = ("debug", "experiment", "task", *ADDITIONS)
 
 
 def write(folder: Path = CONF.parent / "docs") -> None:
@@ -80,7 +83,7 @@ def page() -> str:
     """The page, in Markdown."""
     config = compose_config()
     default = choices_of(config)
-    top = {name: value for name, value in plain(config).items() if name not in GROUPS}
+    top = {name: value for name, value in plain(config).items() if _is_at_top(name)}
     annotations, known = sections_of(SHIPPED[0]), meanings(Experiment)
     parts = [INTRODUCTION, "## Top level", "", *TABLE]
     for name, value in top.items():
@@ -91,9 +94,15 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def _is_at_top(name: str) -> bool:
+    """Whether a section, or a setting, has no table of its own."""
+    return name not in GROUPS or name in ADDITIONS
+
+
 def _group(group: str, choices: list[str], default: str) -> Iterator[str]:
     """The table of a group's choices, then a table of settings for each class that they name."""
     place = group.replace("/", ".")
+    default = default or next((name for name in ("none", "default") if name in choices), "")
     own = {choice: f"\n{TARGET}:" in _text(group, choice) for choice in choices}
     choices = sorted(choices, key=lambda choice: (choice != default, not own[choice]))
     nodes = {} if group in PRESETS else {choice: _node(group, choice) for choice in choices}
@@ -147,7 +156,7 @@ def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "
 
     A group has its own tables, so it has no row.
     """
-    if path.replace(".", "/") in GROUPS:
+    if not _is_at_top(path.replace(".", "/")):
         return
     if isinstance(value, Mapping) and TARGET in value:
         yield from _settings(class_named(value[TARGET], object), value, path)

@@ -15,7 +15,10 @@ TABLES = [
     if line[:2] == "| "
 ]
 # `training` is chosen by the task, and the others are not for the command line.
-NOT_FOR_USERS = {".", "model", "training", "hydra/job_logging", "hydra/sweeper/sampler"}
+NOT_FOR_USERS = {
+    ".", "model", "training", "hydra/job_logging", "hydra/launcher", "hydra/sweeper",
+    "hydra/sweeper/sampler",
+}  # fmt: skip
 GROUPS = sorted(
     {str(path.parent.relative_to(CONF)) for path in CONF.rglob("*.yaml")} - NOT_FOR_USERS
 )

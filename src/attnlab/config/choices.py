@@ -63,7 +63,7 @@ def conf_file(group: str, choice: str) -> ConfFile:
     return found._replace(values=merged(found.values, content))
 
 
-def _with_choices(file: ConfFile, group: str, entry: Mapping[str, str | None]) -> ConfFile:
+def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfFile:
     """The file with one more entry of its defaults list.
 
     An entry is `{"encoder": "gru"}` or `{"override /model/encoder": "lstm"}`.
@@ -71,7 +71,8 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, str | None]) -
     defaults, overrides = dict(file.defaults), dict(file.overrides)
     for key, choice in entry.items():
         name = key.removeprefix("override ")
-        if choice is None or "@" in name:  # nothing, or the choice of a group for another place
+        # Nothing, several choices together, or the choice of a group for another place
+        if not isinstance(choice, str) or "@" in name:
             continue
         of_group = (
             name.removeprefix("/") if name.startswith("/") or not group else f"{group}/{name}"
