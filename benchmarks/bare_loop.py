@@ -15,6 +15,7 @@ from attnlab.data.sampler import BatchSampler
 from attnlab.experiment.composition import compose
 from attnlab.model.fast import speed_up
 from attnlab.training.loss import summed_loss, summed_nll
+from attnlab.training.optimisation import make_scheduler
 from attnlab.training.teacher_forcing import toss
 
 
@@ -38,7 +39,8 @@ class BareLoop:
         sizes = experiment.task.sizes(self.opened)
         self.model = speed_up(experiment.model(**sizes, padding=experiment.padding))
         self.optimizer = self.training.optimizer(self.model.parameters())
-        self.schedule = self.training.schedule(self.optimizer, steps, "", "max")["scheduler"]
+        entry = make_scheduler(self.training.schedule, self.optimizer, steps, "", "max")
+        self.schedule = entry["scheduler"]
         self.half = torch.autocast(
             "cpu", torch.bfloat16, enabled=experiment.hardware.precision == "bf16"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,26 @@ def test_schedule_choice_takes_a_step_for_each_step_of_the_optimizer(name):
     entry = make_scheduler(chosen.schedule, optimizer, 6, "validation/x", "max")
     assert entry["interval"] == "step"
     assert isinstance(entry["scheduler"], lr_scheduler.LRScheduler)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_with_each_optimizer_choice_runs_to_its_end(train, name):
+    chosen = training(f"training/optimizer={name}", "training.optimizer.lr=0.001")
+    run = train(optimizer=chosen.optimizer, max_steps=4)
+    assert run.trainer.global_step == 4
+    assert all(map(math.isfinite, run.values("train/gradient_norm")))
+
+
+@pytest.mark.parametrize(
+    ("name", "last"), [("one_cycle", 4e-8), ("exponential", 0.004 * 0.999**7), ("linear", 0.00085)]
+)
+def test_training_with_a_scheduler_of_torch_logs_its_rates(train, name, last):
+    chosen = training(f"training/schedule={name}", "training.max_steps=8")
+    rates = train(schedule=chosen.schedule, optimizer=chosen.optimizer, max_steps=8).values(
+        "train/learning_rate"
+    )
+    assert len(rates) == 8
+    assert rates[-1] == pytest.approx(last, rel=0.01, abs=1e-6)
 
 
 def test_scheduler_of_torch_gives_the_rates_of_its_formula():
