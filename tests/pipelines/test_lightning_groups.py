@@ -11,7 +11,8 @@ from entry_points import ROOT, Command, succeeded
 from test_refusals import refused
 
 from attnlab.config.names import readable_name
-from attnlab.experiment.composition import compose
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import check, compose
 from attnlab.experiment.hydra_config import compose_config
 
 GROUPS = ("callbacks", "loggers", "trainer")
@@ -128,3 +129,13 @@ def test_training_with_every_choice_at_once_writes_and_prints_what_they_promise(
         columns = set(csv.DictReader(lines).fieldnames or ())
     assert "lr-AdamW" in columns
     assert any(name.startswith("DeviceStatsMonitor") for name in columns)
+
+
+def test_section_of_callbacks_that_is_null_is_refused() -> None:
+    config = compose_config(["data=copy"])
+    config.callbacks = None
+    with pytest.raises(
+        ExperimentError,
+        match=r"^callbacks must be a mapping of names to Callbacks, \{\} for none, got null$",
+    ):
+        check(config)

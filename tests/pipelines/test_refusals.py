@@ -12,7 +12,7 @@ CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
     "group": (
         "foo/bar=x",
-        "foo/bar is not a group of the config; the groups are: data, data/tokenizer,",
+        "foo/bar is not a group of the config; the groups are: callbacks, data, data/tokenizer,",
     ),
     "near group": ("model/atention=dot", "did you mean model/attention?"),
     "dot for slash": (
@@ -107,7 +107,8 @@ CHOICES = {
     ),
     "no callbacks": (
         "callbacks=null",
-        "callbacks must be a mapping of names to Callbacks, {} for none, got null\n",
+        "callbacks must be one of device_stats, early_stopping, lr_monitor, none, or left out for "
+        "the default; got null\n",
     ),
     "path for a tracker": (
         "tracking.uri=/tmp/mlruns",
