@@ -13,12 +13,12 @@ import pytest
 
 from attnlab.config import identity
 from attnlab.config.identity import config_digest, experiment_identity, used_code
+from attnlab.experiment import sections as experiment
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
 from attnlab.experiment.preparation import PREPARE_SOURCES
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
-from attnlab.tasks import task as experiment
 from attnlab.tasks.saved import SHIPPED
 
 ROOT = Path(__file__).resolve().parents[2]

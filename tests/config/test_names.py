@@ -10,7 +10,7 @@ import pytest
 from attnlab.config import names
 from attnlab.config.names import LONGEST, readable_name
 from attnlab.experiment.composition import compose
-from attnlab.tasks.task import TRAIN_SECTIONS
+from attnlab.experiment.sections import TRAIN_SECTIONS
 
 NAMES = {
     "bahdanau · dates · seed 1": [],

@@ -20,11 +20,11 @@ from attnlab.config.identity import (
     target_modules,
     used_code,
 )
+from attnlab.experiment import sections as experiment
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
 from attnlab.experiment.preparation import PREPARE_SOURCES
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
-from attnlab.tasks import task as experiment
 from attnlab.tasks.saved import SHIPPED
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]

@@ -32,7 +32,6 @@ NOT_FOLLOWED = (
     "attnlab.progress",
     "attnlab.terminal",
     "attnlab.runs",
-    "attnlab.tasks.task",
     "attnlab.training.progress",
 )
 

@@ -13,6 +13,7 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.files import read_own_record
 
 METRICS, SIGNATURES = "metrics.json", "signatures.json"
+TASK = "task.json"  # the node of the task that wrote the evaluation
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.evaluation_files import TASK
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.run import (
@@ -28,18 +29,13 @@ from attnlab.experiment.run import (
     record_of,
     run_state,
 )
+from attnlab.experiment.sections import EVALUATE_SECTIONS, TRAIN_SECTIONS
 from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_job import current_job
-from attnlab.tasks.task import (
-    EVALUATE_SECTIONS,
-    TASK_FILE,
-    TRAIN_SECTIONS,
-    Experiment,
-    Metrics,
-)
+from attnlab.tasks.task import Experiment, Metrics
 from attnlab.terminal import echo, log
 
 # What makes an evaluation: its identity, and DVC's, follows from this code.
@@ -109,7 +105,7 @@ def write_evaluation(
     if hardware.precision == "bf16":
         precision = torch.autocast(hardware.device, torch.bfloat16)
     with atomic_folder(into) as folder, progress_bars() as progress, precision:
-        write_json(folder / TASK_FILE, {"task": experiment.config["task"]})
+        write_json(folder / TASK, {"task": experiment.config["task"]})
         return experiment.task.evaluate(experiment, model_folder, data, folder, progress)
 
 

@@ -15,8 +15,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.command_callback import CommandCallback
 from attnlab.experiment.override_text import quoted
+from attnlab.experiment.sections import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.files import atomic_file
-from attnlab.tasks.task import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 
 INTO = "build"
 # Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would

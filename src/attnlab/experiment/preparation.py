@@ -13,9 +13,10 @@ from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
+from attnlab.experiment.sections import PREPARE_SECTIONS
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.progress import progress_bars
-from attnlab.tasks.task import PREPARE_SECTIONS, Experiment
+from attnlab.tasks.task import Experiment
 
 # What makes the prepared data: their identity, and DVC's, follows from this code.
 PREPARE_SOURCES = (f"{__name__}:write_prepared", "task:rows")

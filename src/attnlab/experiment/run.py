@@ -24,6 +24,7 @@ from attnlab.config.names import readable_name
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_job import command_line
+from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
@@ -35,7 +36,7 @@ from attnlab.runs.run_folder import (
     reset_without_checkpoint,
 )
 from attnlab.runs.sweep_job import current_job
-from attnlab.tasks.task import TRAIN_SECTIONS, Experiment
+from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo, log
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 

@@ -14,11 +14,12 @@ from attnlab.config.binding import TARGET
 from attnlab.data.corpus import TextCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.errors import ExperimentError
+from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import write_json
 from attnlab.model.model_folder import ModelFacts, load_weights, save_model
 from attnlab.runs.pictures import PictureCallback
 from attnlab.runs.run_folder import DONE
-from attnlab.tasks.task import TRAIN_SECTIONS, Experiment
+from attnlab.tasks.task import Experiment
 from attnlab.training.checkpoints import averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.extension_checks import early_monitors
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history

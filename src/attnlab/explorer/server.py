@@ -32,6 +32,7 @@ from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.tasks.edited_source import first_known_text
 from attnlab.tasks.predictor import ExplorerPage, Predictor
+from attnlab.tasks.saved import task_of_predictor
 
 PAGE = Path(__file__).parent / "page"
 HOSTS = ["127.0.0.1", "localhost"]
@@ -154,7 +155,8 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
 
 
 def page_of(name: str, model: Predictor) -> ExplorerPage:
-    page = model.page()
+    task = task_of_predictor(model)
+    page = None if task is None else task.explorer_page(model)
     if page is None:
         raise ExperimentError(
             f"{name}: the explorer has no page for a {type(model).__name__}; leave it out"

@@ -85,12 +85,6 @@ class Predictor(ABC):
         padding: Padding = self.model.padding
         return padding
 
-    # What the explorer shows
-
-    def page(self) -> ExplorerPage | None:
-        """The kind of the explorer's page and its analyses; None where it has no page."""
-        return None
-
     def check_intervention(self, intervention: Intervention) -> None:  # noqa: B027
         """Raise ExperimentError for an intervention that this model cannot have."""
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import torch
 
+from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.evaluation_files import TASK
 from attnlab.evaluation.measures import Measure, Measures
 from attnlab.files import read_own_record
 from attnlab.model.model_folder import bind_section, read_config, read_facts
 from attnlab.tasks.classification.task import Classification
 from attnlab.tasks.predictor import Predictor
-from attnlab.tasks.task import TASK_FILE, Task
+from attnlab.tasks.task import Task
 from attnlab.tasks.translation.task import Translation
 
 SHIPPED: tuple[Task, ...] = (Translation(), Classification())
@@ -48,9 +50,19 @@ def shipped_task_of_model(folder: Path) -> Task | None:
     return task_of_model(folder)
 
 
+def task_of_predictor(predictor: Predictor) -> Task | None:
+    """The task whose models a predictor asks; None where nothing says so."""
+    for task in SHIPPED:
+        if type(predictor) is task.predictor():
+            return task
+    node = None if predictor.config is None else predictor.config.get("task")
+    # Its module was allowed, and imported, when the predictor was loaded.
+    return bind(node, Task, "task") if isinstance(node, Mapping) else None
+
+
 def task_of_evaluation(folder: Path, allow: Collection[str] = ()) -> Task:
     """The task that wrote an evaluation folder; arguments and errors as for `task_of_model`."""
-    record = folder / TASK_FILE
+    record = folder / TASK
     if record.is_file():
         config = read_own_record(record, dict[str, Any], "run the evaluate stage again")
         task: Task = bind_section(config, "task", Task, allow)

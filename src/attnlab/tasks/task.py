@@ -25,20 +25,12 @@ if TYPE_CHECKING:
     from attnlab.runs.pictures import Pictures
     from attnlab.runs.sweep_settings import Launcher, Sweep
     from attnlab.runs.tracking import Tracking
-    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
     from attnlab.training.hardware import Hardware
 
-# Which sections decide the output of a stage. dvc.yaml says the same to DVC. The functions that
-# make it stand beside them, as PREPARE_SOURCES, TRAIN_SOURCES, ...
-PREPARE_SECTIONS = ("data",)
-TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
-EVALUATE_SECTIONS = ("search", "hardware")
 # How jobs are chosen and spread. This changes neither the results of a job nor what it logs.
 SWEEP_SECTIONS = ("sweep", "launcher")
-
-TASK_FILE = "task.json"
-"""In an evaluation folder: the node of the task that wrote it."""
 
 Metrics = dict[str, float | int | None]
 Pictured = Callable[[Any], "Pictures | None"]
@@ -209,6 +201,10 @@ class Task(ABC):
     @abstractmethod
     def predictor(self) -> type[Predictor]:
         """The class that asks a trained model, as `attnlab.load` returns it."""
+
+    def explorer_page(self, predictor: Any) -> ExplorerPage | None:
+        """What the explorer shows of a trained model; None where it has no page."""
+        return None
 
     def report_section(self) -> ReportSection:
         """What the pages show of an evaluation; by default its metrics alone."""

@@ -24,7 +24,7 @@ from attnlab.model.fast import speed_up
 from attnlab.model.model_folder import load_classifier, read_config
 from attnlab.runs.run_folder import ServedModel
 from attnlab.tasks.cleaning import cleaned, cleaning_of
-from attnlab.tasks.predictor import ExplorerPage, Predictor
+from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -192,11 +192,6 @@ class SentenceClassifier(Predictor):
     ) -> list[dict[str, Any]]:
         answers = self.stream(texts, **settings)
         return [plain_classification(answer, attention) for answer in answers]
-
-    def page(self) -> ExplorerPage:
-        from attnlab.tasks.classification.analysis import page_of
-
-        return page_of(self)
 
     def check_intervention(self, intervention: Intervention) -> None:
         """Raise ExperimentError for an intervention that no classifier can have.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.runs.pictures import Pictures
-    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
 
 
@@ -104,6 +104,11 @@ class Classification(Task):
         from attnlab.tasks.classification.classifier import SentenceClassifier
 
         return SentenceClassifier
+
+    def explorer_page(self, predictor: Any) -> ExplorerPage:
+        from attnlab.tasks.classification.analysis import page_of
+
+        return page_of(predictor)
 
     def report_section(self) -> ReportSection:
         from attnlab.tasks.classification.report.section import ClassificationSection

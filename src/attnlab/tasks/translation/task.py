@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.runs.pictures import Pictures
-    from attnlab.tasks.predictor import Predictor
+    from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
 
 
@@ -175,6 +175,11 @@ class Translation(Task):
         from attnlab.tasks.translation.translator import Translator
 
         return Translator
+
+    def explorer_page(self, predictor: Any) -> ExplorerPage:
+        from attnlab.tasks.translation.explorer_page import page_of
+
+        return page_of(predictor)
 
     def report_section(self) -> ReportSection:
         from attnlab.tasks.translation.report.section import TranslationSection

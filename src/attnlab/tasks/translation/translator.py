@@ -30,7 +30,7 @@ from attnlab.model.seq2seq import Seq2Seq
 from attnlab.runs.run_folder import ServedModel
 from attnlab.search.search import Hypothesis, Search, next_log_probs
 from attnlab.tasks.cleaning import cleaned, cleaning_of
-from attnlab.tasks.predictor import ExplorerPage, Predictor
+from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -403,11 +403,6 @@ class Translator(Predictor):
         node = with_settings(self._search, settings)
         own_module = node[TARGET].rpartition(".")[0]
         return bind_section({"search": node}, "search", Search, (*self._allow, own_module))
-
-    def page(self) -> ExplorerPage:
-        from attnlab.tasks.translation.explorer_page import page_of
-
-        return page_of(self)
 
     def check_intervention(self, intervention: Intervention) -> None:
         self.intervened(intervention)
