@@ -141,7 +141,7 @@ def write(folder: Path, into: str = "report") -> str:
     evaluation = folder / "evaluation"
     section = task_of_evaluation(evaluation).report_section()
     places = (folder / "data", folder / "training", evaluation, folder / into)
-    write_report(CONFIG, CHOICES, section, *places)
+    write_report(CONFIG, CHOICES, section, {}, *places)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 

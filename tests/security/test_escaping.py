@@ -96,7 +96,9 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
         "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
     }  # fmt: skip
-    write_report(config, {}, TranslationSection(), data, training, evaluation, folder / "report")
+    write_report(
+        config, {}, TranslationSection(), {}, data, training, evaluation, folder / "report"
+    )
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 
 

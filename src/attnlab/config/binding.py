@@ -366,6 +366,9 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         return _built(value, path, problems)
     if _is_function(annotation) and isinstance(value, Mapping) and value.get(PARTIAL) is True:
         return _built(value, path, problems)
+    of_entries = _entries_with_nodes(annotation)
+    if of_entries is not None:
+        return _bind_entries(value, of_entries, path, problems)
     places = places_of(annotation)
     if places:
         if value is None and type(None) in get_args(annotation):
@@ -393,6 +396,29 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
     }
     problems += [entries[""]] if "" in entries else entries.values()
     return None
+
+
+def _entries_with_nodes(annotation: Any) -> Any:
+    """X of `dict[str, X]` where X is a class that a node names; None for all else."""
+    arguments = get_args(annotation)
+    if get_origin(annotation) is not dict or not places_of(arguments[1]):
+        return None
+    return arguments[1]
+
+
+def _bind_entries(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
+    """The parts of a mapping from names of the user's to nodes."""
+    if not isinstance(value, Mapping) or TARGET in value:
+        kind = annotation.__name__
+        problems.append(
+            f"{path} must be a mapping of names to {kind}s, {{}} for none, got {show(value)}; to "
+            f"add one, write +{path}.<name>.{TARGET}=<a {kind}>"
+        )
+        return None
+    return {
+        name: _bind_value(node, annotation, f"{path}.{name}", problems)
+        for name, node in value.items()
+    }
 
 
 def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tuple[str, Any, Any]:
@@ -467,7 +493,7 @@ def places_of(annotation: Any) -> list[Place]:
     if origin is Part:
         kind = arguments[0]
         # The base class of a seam says what its classes are given; a library's class does not.
-        return [Place(kind, takes_partial=not declared_runtime_arguments(kind))]
+        return [Place(kind, takes_partial=not hasattr(kind, "runtime_arguments"))]
     if not inspect.isclass(annotation) or issubclass(annotation, Enum):
         return []
     is_of_python = annotation.__module__.split(".")[0] in sys.stdlib_module_names

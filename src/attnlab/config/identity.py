@@ -14,7 +14,7 @@ import hashlib
 import importlib.util
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,6 +95,19 @@ def target_modules(node: Any) -> Iterator[str]:
     elif isinstance(node, list):
         for value in node:
             yield from target_modules(value)
+
+
+def foreign_modules(node: Any, allow: Collection[str] = ()) -> list[str]:
+    """The modules outside of attnlab whose classes a config names, without those in `allow`.
+
+    A module in `allow` stands for the modules inside it, too.
+    """
+    allowed = (PACKAGE, *allow)
+    return sorted(
+        module
+        for module in set(target_modules(node))
+        if not any(f"{module}.".startswith(f"{each}.") for each in allowed)
+    )
 
 
 def used_code(roots: Iterable[str]) -> Code:

@@ -1,4 +1,4 @@
-"""Corpus metrics as functions of sums over sentences, for resampling.
+"""The metrics of attnlab as functions of sums over sentences, for resampling.
 
 Axes: N sentences, K sums, B samples of sentences.
 """
@@ -6,9 +6,7 @@ Axes: N sentences, K sums, B samples of sentences.
 from __future__ import annotations
 
 import unicodedata
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +15,7 @@ from torchmetrics.functional.text import word_error_rate
 from torchmetrics.text.rouge import ROUGEScore
 
 from attnlab.data.corpus import RougeUnit
-
-Rows = Sequence[Mapping[str, Any]]
-"""Lines of hypotheses.jsonl or predictions.jsonl."""
-
-
-class CorpusMetric(ABC):
-    """A metric of any sample of sentences; each sentence is counted once.
-
-    sums: K.
-    """
-
-    sums: int
-
-    @abstractmethod
-    def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        """(N, K), a row for each sentence."""
-
-    @abstractmethod
-    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(B, K) sums over the sentences of a sample -> (B,) the metric of each sample."""
+from attnlab.evaluation.corpus_metric import CorpusMetric, MeanOfSentences, Rows
 
 
 class SacrebleuMetric(CorpusMetric):
@@ -62,22 +41,6 @@ class SacrebleuMetric(CorpusMetric):
         for sums_of_sample in sums.tolist():
             scores.append(self.metric._compute_score_from_stats(sums_of_sample).score)
         return np.array(scores)
-
-
-class MeanOfSentences(CorpusMetric):
-    """The mean over sentences of a value of each."""
-
-    sums = 2
-
-    @abstractmethod
-    def sentence_values(self, rows: Rows) -> Sequence[float]:
-        """(N,), the value of each sentence."""
-
-    def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        return np.array([[value, 1.0] for value in self.sentence_values(rows)])
-
-    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return sums[:, 0] / sums[:, 1]
 
 
 class Share(MeanOfSentences):
@@ -112,6 +75,24 @@ class TokenErrorRate(CorpusMetric):
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return 100 * sums[:, 0] / sums[:, 1]
+
+
+class LengthRatio(CorpusMetric):
+    """Tokens of the hypotheses for each token of the references, split at white space."""
+
+    label = "length ratio"
+    better = ""
+    digits = 3
+    meaning = "tokens of the hypotheses for each of the references, summed over the corpus"
+    least = 0.0
+    sums = 2
+
+    def statistics(self, rows: Rows) -> NDArray[np.float64]:
+        lengths = [(len(row["hypothesis"].split()), len(row["reference"].split())) for row in rows]
+        return np.array(lengths, dtype=np.float64).reshape(len(rows), self.sums)
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sums[:, 0] / sums[:, 1]
 
 
 ROUGE = ("rouge1", "rouge2", "rougeL")

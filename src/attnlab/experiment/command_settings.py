@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -68,6 +68,8 @@ class CompareSettings(Settings):
     confidence: of the intervals; two systems differ where p is below 1 - confidence.
     sentences: whose attention is shown side by side, at most.
     into: folder; null: comparison in the sweep's folder, or runs/comparisons/<digest of the runs>.
+    allow: modules outside of attnlab whose classes the evaluations may name, [my_package]: a task
+        of your own, and metrics whose sentences are then resampled, too.
 
     Exactly one of sweep, runs, filter and builds is given.
     """
@@ -85,6 +87,7 @@ class CompareSettings(Settings):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     sentences: NonNegativeInt = 6
     into: NotEmpty | None = None
+    allow: list[NotEmpty] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ways = ("sweep", "runs", "filter", "builds")
@@ -111,11 +114,11 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
     Raises ExperimentError, or an error of OmegaConf, for settings that are unknown or wrong.
     """
-    own = {
-        field.name: field.default
-        for field in fields(kind)
-        if field.name not in ("paths", "tracking")
-    }
+    own = {}
+    for setting in fields(kind):
+        if setting.name not in ("paths", "tracking"):
+            makes_default = setting.default_factory
+            own[setting.name] = setting.default if makes_default is MISSING else makes_default()
     config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
     if {"-h", "--help"} & set(arguments):
         description = with_pipeline_commands(str(sys.modules["__main__"].__doc__).strip())

@@ -19,6 +19,7 @@ from attnlab.config.binding import TARGET, bind, bind_sections
 from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.experiment.hydra_config import (
     choices_of,
     compose_config,
@@ -27,6 +28,7 @@ from attnlab.experiment.hydra_config import (
 )
 from attnlab.files import resolve_path
 from attnlab.model.model_folder import ShapesAlone
+from attnlab.plots.picture import Picture
 from attnlab.project import CONF
 from attnlab.runs.mlflow_variables import with_environment
 from attnlab.runs.sweep_settings import Launcher, Sweep
@@ -77,7 +79,7 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model "
                 "folder could not be read; give the value itself"
             )
-    if problems := [*task.check(bound), *of_trainer]:
+    if problems := [*task.check(bound), *_taken_names(task, bound["metrics"]), *of_trainer]:
         raise ExperimentError(problems)
     if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
         # Imports Lightning, which takes seconds
@@ -98,6 +100,18 @@ def check(config: DictConfig) -> Experiment:
             f"model is too large for this machine; make its sizes smaller ({reason})"
         ) from error
     return Experiment(**bound, config=written, values=values, choices=choices_of(config))
+
+
+def _taken_names(task: Task, metrics: Mapping[str, Any]) -> list[str]:
+    """Problems with metrics of the user's that have the name of one of the task's own."""
+    if not metrics:
+        return []  # what the pages know of a task is slow to import
+    taken = {measure.name for measure in task.report_section().known.known}
+    return [
+        f"metrics.{name}: task={task.name} has a metric of this name; choose another one"
+        for name in metrics
+        if name in taken
+    ]
 
 
 def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
@@ -155,6 +169,8 @@ def sections_of(task: Task) -> dict[str, Any]:
         "trainer": dict[str, Any],
         "callbacks": _nodes_by_name("Callback"),
         "loggers": _nodes_by_name("Logger"),
+        "metrics": dict[str, CorpusMetric],
+        "pictures": dict[str, Picture],
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,

@@ -19,7 +19,8 @@ from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.evaluation_files import TASK
+from attnlab.evaluation.evaluation_files import METRICS, SIGNATURES, TASK, read_json, read_lines
+from attnlab.evaluation.own_metrics import RecordedMetric, measured
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.run import (
@@ -105,8 +106,31 @@ def write_evaluation(
     if hardware.precision == "bf16":
         precision = torch.autocast(hardware.device, torch.bfloat16)
     with atomic_folder(into) as folder, progress_bars() as progress, precision:
-        write_json(folder / TASK, {"task": experiment.config["task"]})
-        return experiment.task.evaluate(experiment, model_folder, data, folder, progress)
+        metrics = experiment.task.evaluate(experiment, model_folder, data, folder, progress)
+        return {**metrics, **_write_own(experiment, folder)}
+
+
+def _write_own(experiment: Experiment, folder: Path) -> dict[str, float]:
+    """Measure the metrics that the config adds, and record what wrote the evaluation."""
+    nodes = experiment.config["metrics"]
+    recorded = {}
+    for name, metric in experiment.metrics.items():
+        recorded[name] = RecordedMetric(metric.measure(name), nodes[name]).as_json()
+    write_json(folder / TASK, {"task": experiment.config["task"], "metrics": recorded})
+    if not experiment.metrics:
+        return {}
+
+    # Imported here, since the section draws figures, and matplotlib takes a second.
+    sentences = folder / experiment.task.report_section().sentences_file
+    found = measured(experiment.metrics, read_lines(sentences))
+    metrics = read_json(folder / METRICS, "evaluate")
+    signatures = read_json(folder / SIGNATURES, "evaluate")
+    for name, metric in experiment.metrics.items():
+        metrics[name] = found[name]
+        signatures[name] = metric.signature
+    write_json(folder / METRICS, metrics)
+    write_json(folder / SIGNATURES, signatures)
+    return found
 
 
 def cached_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:

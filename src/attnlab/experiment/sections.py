@@ -6,4 +6,4 @@ from __future__ import annotations
 # make it stand beside them, as PREPARE_SOURCES, TRAIN_SOURCES, ...
 PREPARE_SECTIONS = ("data",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
-EVALUATE_SECTIONS = ("search", "hardware")
+EVALUATE_SECTIONS = ("search", "hardware", "metrics")

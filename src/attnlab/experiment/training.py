@@ -65,7 +65,9 @@ def make_trainer(
     watch: more callbacks.
     """
     # The attention of the same few sentences at every validation.
-    pictures = PictureCallback(experiment.task.pictures(experiment, data), folder)
+    pictures = PictureCallback(
+        experiment.task.pictures(experiment, data), folder, experiment.pictures
+    )
     callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, folder / "loggers")
     trainer = build_trainer(
         experiment.training,

@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind, class_named
-from attnlab.config.identity import target_modules
+from attnlab.config.identity import foreign_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, read_own_record, write_json
@@ -190,11 +190,7 @@ def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
 
 def refuse_foreign(config: Mapping[str, Any], section: str, allow: Collection[str]) -> None:
     """Raise ExperimentError where a section names classes of modules that are not allowed."""
-    foreign = sorted(
-        module
-        for module in set(target_modules(config.get(section)))
-        if not any(f"{module}.".startswith(f"{each}.") for each in ("attnlab", *allow))
-    )
+    foreign = foreign_modules(config.get(section), allow)
     if foreign:
         raise ExperimentError(
             f"{section} of this model folder names classes of {', '.join(foreign)}; loading it "

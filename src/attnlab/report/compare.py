@@ -58,9 +58,10 @@ def find_wanted_sweep(settings: CompareSettings) -> SweepFolder | None:
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
     """From the sweep's records, from folders, or from MLflow."""
     if sweep is not None:
-        return runs_of_sweep(sweep, settings.runs_folder)
+        return runs_of_sweep(sweep, settings.runs_folder, settings.allow)
     if settings.builds is not None:
-        return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
+        folders = [Path(folder).expanduser() for folder in settings.builds]
+        return runs_of_builds(folders, settings.allow)
     if not isinstance(settings.tracking, MlflowTracking):
         raise ExperimentError("tracking must be mlflow where runs or filter is given")
     reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
@@ -72,7 +73,7 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
             assert settings.filter is not None
             stored = reader.by_filter(settings.filter, Path(folder))
             asked = ("filter", settings.filter)
-        return runs_of_tracker(stored, asked, named=settings.runs is not None)
+        return runs_of_tracker(stored, asked, named=settings.runs is not None, allow=settings.allow)
 
 
 def _folder_of(

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles
 from attnlab.evaluation.measures import Measure, Measures
+from attnlab.evaluation.own_metrics import RecordedMetric
 from attnlab.tasks.report_section import ReportSection
 
 
@@ -18,6 +20,8 @@ class ComparedRun:
     system: the name of its system.
     task: its name.
     section: what the pages show of its task.
+    own_metrics: that its config added, by name.
+    resampled: those of them whose code may run here, to resample their sentences.
     choices: {name: text} of what varies between systems, without the seed.
     seed: as text; empty where unknown.
     history: {name: [(step, value), ...]} of training and validation.
@@ -30,6 +34,8 @@ class ComparedRun:
     seed: str
     task: str
     section: ReportSection = field(repr=False)
+    own_metrics: Mapping[str, RecordedMetric] = field(repr=False)
+    resampled: Mapping[str, CorpusMetric] = field(repr=False)
     evaluation: EvaluationFiles = field(repr=False)
     history: Mapping[str, Sequence[tuple[int, float]]] = field(repr=False)
     costs: Mapping[str, float] = field(default_factory=dict)
@@ -73,8 +79,8 @@ class ComparedRuns:
 
     @property
     def measures(self) -> Measures:
-        """What the pages know of the metrics; runs of different tasks are refused."""
-        return self.runs[0].section.known
+        """What the pages know of the metrics."""
+        return measures_of(self.runs)
 
     @property
     def choices(self) -> list[str]:
@@ -109,6 +115,15 @@ class System:
         measured = [run for run in self.runs if measure in run.measured]
         in_order = sorted(measured, key=lambda run: run.measured[measure])
         return in_order[(len(in_order) - 1) // 2]
+
+
+def measures_of(runs: Sequence[ComparedRun]) -> Measures:
+    """What the pages know of the metrics of some runs, which are of one task."""
+    section = runs[0].section
+    own: dict[str, Measure] = {}
+    for run in runs:
+        own |= {name: each.measure for name, each in run.own_metrics.items()}
+    return Measures((*section.measures, *own.values()), section.ranked_by)
 
 
 def systems_of(runs: Sequence[ComparedRun]) -> list[System]:

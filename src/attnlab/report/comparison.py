@@ -161,6 +161,7 @@ def notes(findings: Findings) -> list[str]:
         said.append(
             "Two seeds say little of how far seeds scatter, so an interval over two is wide."
         )
+    said += _not_resampled(findings)
     test_sets = len({run.test_set for system in findings.systems for run in system.runs})
     if test_sets > 1:
         said.append(
@@ -168,6 +169,21 @@ def notes(findings: Findings) -> list[str]:
             "sentences are not paired, and a difference may be one of the sentences."
         )
     return said
+
+
+def _not_resampled(findings: Findings) -> list[str]:
+    """Sentences about metrics of the user's whose code may not run here."""
+    packages: dict[str, str] = {}
+    for system in findings.systems:
+        for run in system.runs:
+            for name, recorded in run.own_metrics.items():
+                if name not in run.resampled:
+                    packages[name] = str(recorded.node["_target_"]).partition(".")[0]
+    return [
+        f"The sentences of {name} are not resampled, for its code is {package}'s; "
+        f"allow=[{package}] lets it run."
+        for name, package in packages.items()
+    ]
 
 
 def _write_runs(compared: ComparedRuns, path: Path) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.measures import Measures
-from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.evaluation.significance import (
     Estimate,
     SystemSample,
@@ -26,7 +26,13 @@ from attnlab.evaluation.significance import (
     system_sample,
 )
 from attnlab.progress import Progress
-from attnlab.report.compared_runs import ComparedRun, System, ranked, systems_of
+from attnlab.report.compared_runs import (
+    ComparedRun,
+    System,
+    measures_of,
+    ranked,
+    systems_of,
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         raise ExperimentError(
             f"runs of {' and '.join(tasks)} cannot be compared; name runs of one task"
         )
-    measures = runs[0].section.known
+    measures = measures_of(runs)
     systems = systems_of(runs)
     names = [system.name for system in systems]
     if wanted.baseline is not None and wanted.baseline not in names:
@@ -187,7 +193,9 @@ def resampled_scores(
     for run in runs:
         of_test_sets.setdefault(run.test_set, []).append(run)
     of_runs = runs[0].section.metrics_of([run.evaluation for run in runs])
-    metrics = {id(run): of_run for run, of_run in zip(runs, of_runs, strict=True)}
+    metrics = {
+        id(run): {**of_run, **run.resampled} for run, of_run in zip(runs, of_runs, strict=True)
+    }
     done = 0
     for number, members in enumerate(of_test_sets.values()):
         counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []

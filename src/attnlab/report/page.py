@@ -8,6 +8,7 @@ from typing import Any
 
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name, leaves, value_at
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import METRICS, SIGNATURES, read_history, read_json
 from attnlab.evaluation.measures import Measure
 from attnlab.files import atomic_folder
@@ -30,6 +31,7 @@ def write_report(
     config: Mapping[str, Any],
     choices: Mapping[str, str],
     section: ReportSection,
+    own_metrics: Mapping[str, CorpusMetric],
     data: Path,
     training: Path,
     evaluation: Path,
@@ -44,6 +46,7 @@ def write_report(
         config: the composed experiment, plain values.
         choices: {group: the chosen file}, as shown.
         section: of the experiment's task.
+        own_metrics: that the config adds, by name.
         data, training, evaluation: what the other stages wrote.
 
     Raises:
@@ -58,8 +61,10 @@ def write_report(
     if curves is not None:
         figures["curves"] = curves
     pictures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures.items()}
-    metrics = {measure.name: measure for measure in _in_order(section, measured)}
-    headlines = [name for name in section.headlines if measured.get(name) is not None]
+    own = {name: metric.measure(name) for name, metric in own_metrics.items()}
+    metrics = {measure.name: measure for measure in _in_order(section, own, measured)}
+    names = [*section.headlines, *own]
+    headlines = [name for name in names if measured.get(name) is not None]
     page = {
         **content,
         "title": readable_name(config),
@@ -81,9 +86,12 @@ def write_report(
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _in_order(section: ReportSection, measured: Mapping[str, Any]) -> list[Measure]:
+def _in_order(
+    section: ReportSection, own: Mapping[str, Measure], measured: Mapping[str, Any]
+) -> list[Measure]:
     """What is known of the metrics, in the order of the page, those that it knows first."""
-    known = [measure for measure in section.measures if measure.name in measured]
+    of_task_and_own = (*section.measures, *own.values())
+    known = [measure for measure in of_task_and_own if measure.name in measured]
     others = sorted(set(measured) - {measure.name for measure in known})
     return known + [section.known.named(name) for name in others]
 

@@ -68,7 +68,16 @@ def write_page(
     check_replaceable("paths.report", into, REPORT)
     choices = shown_choices(experiment.choices, experiment.config)
     section = experiment.task.report_section()
-    write_report(experiment.config, choices, section, data, training, evaluation, into)
+    write_report(
+        experiment.config,
+        choices,
+        section,
+        experiment.metrics,
+        data=data,
+        training=training,
+        evaluation=evaluation,
+        into=into,
+    )
 
 
 def show_outputs(experiment: Experiment, run: ExperimentRun, page: Path) -> None:

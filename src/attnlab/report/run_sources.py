@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from attnlab.report.compared_runs import (
     LeftOut,
 )
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
-from attnlab.tasks.saved import task_of_evaluation
+from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
@@ -41,8 +41,12 @@ _IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 _PEAK = "system/peak_training_megabytes"
 
 
-def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
+def runs_of_sweep(
+    folder: SweepFolder, runs_folder: Path, allow: Collection[str] = ()
+) -> ComparedRuns:
     """The finished runs of a sweep.
+
+    allow: modules outside of attnlab whose classes the evaluations may name.
 
     Raises ExperimentError where no run is finished and evaluated.
     """
@@ -64,7 +68,7 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     keys = [key for key in record.varies if key != SEED]
     command = f"{pipeline_command('train')} -m {shlex.join(record.overrides)}"
     return _compared(
-        [_run_of_job(job, keys, runs_folder) for job in finished],
+        [_run_of_job(job, keys, runs_folder, allow) for job in finished],
         record.name,
         [("sweep", record.identity), ("varied", ", ".join(record.varies)), ("command", command)],
         left_out,
@@ -83,7 +87,9 @@ def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
     return None
 
 
-def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
+def _run_of_job(
+    job: JobRecord, keys: Sequence[str], runs_folder: Path, allow: Collection[str]
+) -> ComparedRun:
     point = runs_folder / "points" / str(job.identity)
     records, _ = MetricSpool(point / SPOOL_NAME).read()
     peak = next(
@@ -95,7 +101,7 @@ def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> Compa
         name=job.name,
         choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(config["seed"]),
-        **_evaluated(Path(job.output) / "evaluation"),
+        **_evaluated(Path(job.output) / "evaluation", allow),
         history=read_history(point / "training" / "history.csv"),
         costs=_costs(cpu, peak),
         parameters=_params(config),
@@ -103,12 +109,20 @@ def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> Compa
     )
 
 
-def _evaluated(folder: Path) -> dict[str, Any]:
+def _evaluated(folder: Path, allow: Collection[str]) -> dict[str, Any]:
     """What a run has from its evaluation folder."""
-    task = task_of_evaluation(folder)
+    task = task_of_evaluation(folder, allow)
     section = task.report_section()
     evaluation = read_evaluation(folder, section.sentences_file)
-    return {"task": task.name, "section": section, "evaluation": evaluation}
+    own_metrics = own_metrics_of(folder)
+    metrics = {name: recorded.metric(allow) for name, recorded in own_metrics.items()}
+    return {
+        "task": task.name,
+        "section": section,
+        "own_metrics": own_metrics,
+        "resampled": {name: metric for name, metric in metrics.items() if metric is not None},
+        "evaluation": evaluation,
+    }
 
 
 def _params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -120,7 +134,7 @@ def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str,
     return {name: value for name, value in costs.items() if value is not None}
 
 
-def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
+def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> ComparedRuns:
     """Runs from folders with `resolved.yaml`, `training/` and `evaluation/`.
 
     They have no costs: the outputs of stages repeat to the byte, which times do not.
@@ -142,7 +156,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
             name=folder.name,
             choices={key: each.get(key, "null") for key in keys},
             seed=each.get(SEED, ""),
-            **_evaluated(folder / "evaluation"),
+            **_evaluated(folder / "evaluation", allow),
             history=read_history(folder / "training" / "history.csv"),
             parameters=each,
         )
@@ -154,7 +168,10 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
 
 
 def runs_of_tracker(
-    stored: Sequence[StoredRun], asked: tuple[str, str], named: bool
+    stored: Sequence[StoredRun],
+    asked: tuple[str, str],
+    named: bool,
+    allow: Collection[str] = (),
 ) -> ComparedRuns:
     """Runs of the tracker.
 
@@ -181,7 +198,7 @@ def runs_of_tracker(
             name=run.name,
             choices={key: run.params.get(key, "null") for key in keys},
             seed=run.params.get(SEED, ""),
-            **_evaluated(run.evaluation),
+            **_evaluated(run.evaluation, allow),
             history=run.history,
             costs=_costs(run.metrics.get("time/training_cpu_seconds"), run.metrics.get(_PEAK)),
             parameters=run.params,

@@ -5,23 +5,38 @@ The outbox receives pictures, a page and numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytorch_lightning as pl
 from numpy.typing import NDArray
 
+from attnlab.config.part import failure_of
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.files import atomic_folder
 from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
 from attnlab.plots.figure import save_png
 from attnlab.plots.histograms import confusion_matrix
+from attnlab.plots.picture import Picture
 from attnlab.runs.run_folder import HEAT_MAPS, OUTBOX
 from attnlab.training.spool import RUN_FOLDER
 
-Pictures = Callable[[Path, str], None]
-"""Writes the pictures of one validation, under a title, into a folder that is there."""
+
+@dataclass(frozen=True)
+class Pictures:
+    """What a validation draws.
+
+    maps: of the same few sentences each time.
+    write: writes the pictures, under a title, into a folder that is there.
+    """
+
+    maps: Sequence[AttentionMap]
+    write: Callable[[Path, str], None]
+
+
 PicturesOf = Callable[[pl.LightningModule], Pictures | None]
 
 
@@ -60,10 +75,13 @@ class PictureCallback(pl.Callback):
         without gradients and with the module in evaluation mode, as Lightning has it until a
         validation is over.
     point: the experiment's folder.
+    own: pictures that the config adds, by name.
     """
 
-    def __init__(self, pictures: PicturesOf, point: Path) -> None:
-        self._pictures, self._folder = pictures, point / RUN_FOLDER
+    def __init__(self, pictures: PicturesOf, point: Path, own: Mapping[str, Picture]) -> None:
+        self._pictures = pictures
+        self._folder = point / RUN_FOLDER
+        self._own = own
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
@@ -72,10 +90,20 @@ class PictureCallback(pl.Callback):
             pictures = self._pictures(pl_module)
         if pictures is None:
             return
-        with atomic_folder(
-            self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)
-        ) as folder:
-            pictures(folder, f"Step {trainer.global_step}")
+        into = self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)
+        with atomic_folder(into) as folder:
+            pictures.write(folder, f"Step {trainer.global_step}")
+            for name, picture in self._own.items():
+                _write_own(name, picture, pictures.maps, folder / f"{name}.png")
+
+
+def _write_own(name: str, picture: Picture, maps: Sequence[AttentionMap], path: Path) -> None:
+    """Draw a picture of the user's; where its code fails, say so and go on with the training."""
+    try:
+        save_png(picture.draw(maps), path)
+    except Exception as error:
+        reason = failure_of(error, type(picture))
+        print(f"warning: pictures.{name} could not be drawn: {reason}", file=sys.stderr)
 
 
 def step_name(step: int) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 import torch
 
 from attnlab.config.binding import bind
+from attnlab.config.identity import foreign_modules
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluation_files import TASK
 from attnlab.evaluation.measures import Measure, Measures
+from attnlab.evaluation.own_metrics import RecordedMetric
 from attnlab.files import read_own_record
 from attnlab.model.model_folder import bind_section, read_config, read_facts
 from attnlab.tasks.classification.task import Classification
@@ -65,13 +67,29 @@ def task_of_evaluation(folder: Path, allow: Collection[str] = ()) -> Task:
     record = folder / TASK
     if record.is_file():
         config = read_own_record(record, dict[str, Any], "run the evaluate stage again")
-        task: Task = bind_section(config, "task", Task, allow)
+        foreign = foreign_modules(config.get("task"), allow)
+        if foreign:
+            raise ExperimentError(
+                f"the evaluation in {folder} is of a task of {', '.join(foreign)}; reading it "
+                f"would run that code. Where you trust it, allow it: allow=[{','.join(foreign)}]"
+            )
+        task: Task = bind(config.get("task"), Task, "task")
         return task
     # An older folder
     for task in SHIPPED:
         if (folder / task.report_section().sentences_file).is_file():
             return task
     raise ExperimentError(f"{folder} is no evaluation; run the evaluate stage again")
+
+
+def own_metrics_of(folder: Path) -> dict[str, RecordedMetric]:
+    """The metrics that a config added to an evaluation, by name; none in older folders."""
+    record = folder / TASK
+    if not record.is_file():
+        return {}
+    content = read_own_record(record, dict[str, Any], "run the evaluate stage again")
+    recorded = content.get("metrics", {})
+    return {name: RecordedMetric.of_json(each) for name, each in recorded.items()}
 
 
 def measure_named(name: str) -> Measure:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from attnlab.config.paths import Paths
     from attnlab.data.prepared import PreparedFolder
     from attnlab.data.row_kinds import RowKind
+    from attnlab.evaluation.corpus_metric import CorpusMetric
+    from attnlab.plots.picture import Picture
     from attnlab.runs.pictures import Pictures
     from attnlab.runs.sweep_settings import Launcher, Sweep
     from attnlab.runs.tracking import Tracking
@@ -226,6 +228,8 @@ class Experiment:
     data, model, search, training: of the kinds that the task's `sections` name.
     trainer: arguments of Lightning's Trainer that attnlab does not set itself.
     callbacks, loggers: nodes of more Lightning callbacks and loggers, by names of the user's.
+    metrics: more metrics of the evaluation, by names of the user's.
+    pictures: more pictures of each validation's attention, by names of the user's.
     save_every_minutes: how long training runs at most without a checkpoint; None writes them at
         validations only.
     chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of
@@ -249,6 +253,8 @@ class Experiment:
     trainer: dict[str, Any]
     callbacks: dict[str, Any]
     loggers: dict[str, Any]
+    metrics: dict[str, CorpusMetric]
+    pictures: dict[str, Picture]
     paths: Paths
     sweep: Sweep
     launcher: Launcher

@@ -22,7 +22,6 @@ from attnlab.training.settings import LOGGED_STEPS
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.runs.pictures import Pictures
     from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
 
@@ -66,18 +65,17 @@ class Classification(Task):
         return ClassifierModule(model, experiment.training, len(data.labels))
 
     def pictures(self, experiment: Experiment, data: LabelledData) -> Pictured:
-        from attnlab.runs.pictures import write_sentences
+        from attnlab.runs.pictures import Pictures, write_sentences
         from attnlab.tasks.classification.evaluation import sentence_maps
 
         def draw(module: Any) -> Pictures | None:
             maps = sentence_maps(
                 module.model, data, "validation", experiment.tracking.heat_map_sentences
             )
-            return (
-                partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy())
-                if maps
-                else None
-            )
+            if not maps:
+                return None
+            confusions = module.confusions.cpu().numpy()
+            return Pictures(maps, partial(write_sentences, maps, data.labels, confusions))
 
         return draw
 

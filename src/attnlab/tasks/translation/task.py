@@ -30,7 +30,6 @@ from attnlab.training.settings import LOGGED_STEPS
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.runs.pictures import Pictures
     from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
 
@@ -139,14 +138,14 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Pictured:
-        from attnlab.runs.pictures import write_heat_maps
+        from attnlab.runs.pictures import Pictures, write_heat_maps
         from attnlab.tasks.translation.hypotheses import example_maps
 
         def draw(module: Any) -> Pictures | None:
             search = experiment.training.validation_search
             count = experiment.tracking.heat_map_sentences
             maps = example_maps(module.model, search, data, "validation", count)
-            return partial(write_heat_maps, maps) if maps else None
+            return Pictures(maps, partial(write_heat_maps, maps)) if maps else None
 
         return draw
 
