@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
@@ -35,10 +36,14 @@ class ConfFile(NamedTuple):
 
 
 @functools.cache
-def conf_file(group: str, choice: str) -> ConfFile:
-    """The file of a choice; empty where there is none."""
-    path = CONF / group / f"{choice}.yaml"
-    if not path.is_file():
+def conf_file(group: str, choice: str, folders: tuple[Path, ...] = (CONF,)) -> ConfFile:
+    """The file of a choice; empty where there is none.
+
+    folders: of configs, in the order in which they are searched.
+    """
+    paths = [folder / group / f"{choice}.yaml" for folder in folders]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
         return ConfFile({}, {}, {})
     text = path.read_text(encoding="utf-8")
     content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
@@ -48,7 +53,7 @@ def conf_file(group: str, choice: str) -> ConfFile:
         if isinstance(entry, Mapping):
             found = _with_choices(found, group, entry)
         elif entry != "_self_":
-            base = conf_file(group, entry)
+            base = conf_file(group, entry, folders)
             found = ConfFile(
                 values=merged(found.values, base.values),
                 defaults={**found.defaults, **base.defaults},

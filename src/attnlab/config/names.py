@@ -200,7 +200,7 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
                 Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node)))
             )
         if chosen is None:
-            settings += _setting_words(leaves(node, place), place)
+            settings += _setting_words(_of_an_own_class(place, node, config, default), place)
             continue
         if chosen != default:
             implied |= conf_file(group, chosen).overrides
@@ -219,6 +219,19 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
             differences(written, config.get(section) or {}, config, f"{section}."), section
         )
     return [*choices, *settings]
+
+
+def _of_an_own_class(
+    place: str, node: Any, config: Mapping[str, Any], default: str | None
+) -> Iterable[tuple[str, Any]]:
+    """The settings to name of a section whose class is none of ours.
+
+    All of them, for their usual values are unknown; but every training has the settings of ours.
+    """
+    if place != "training":
+        return leaves(node, place)
+    usual = value_at(conf_file(place, default or "").values, place) or {}
+    return differences(usual, node, config, f"{place}.")
 
 
 def _is_there(config: Mapping[str, Any], place: str) -> bool:

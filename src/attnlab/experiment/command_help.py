@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from omegaconf import OmegaConf
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.hydra_config import compose_config, groups
+from attnlab.experiment.hydra_config import compose_config, groups, search_folders
 from attnlab.experiment.override_text import unreadable
-from attnlab.project import with_pipeline_commands
+from attnlab.project import CONF, with_pipeline_commands
 
 # Which Hydra takes with dashes.
 HYDRA_OPTIONS = (
@@ -44,9 +44,10 @@ def _help_text(overrides: list[str]) -> str:
     """What Hydra shows for --help; Hydra itself takes seconds to list the groups."""
     config = compose_config(overrides)
     template = string.Template(OmegaConf.select(config, "hydra.help.template"))
+    found = groups([CONF, *search_folders(config)])
     OmegaConf.set_struct(config, False)
     del config["hydra"]
-    listed = "".join(f"{group}: {', '.join(choices)}\n" for group, choices in groups().items())
+    listed = "".join(f"{group}: {', '.join(choices)}\n" for group, choices in found.items())
     return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 

@@ -6,6 +6,7 @@ This module imports nothing heavy.
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -72,14 +73,26 @@ def choose_direction(config: DictConfig) -> None:
         node.sweeper.direction = directions(objectives, monitor)
 
 
-def groups(folder: Path = CONF) -> dict[str, list[str]]:
+def groups(folders: Sequence[Path] = (CONF,)) -> dict[str, list[str]]:
     """{group: its choices}, of Hydra's own nothing."""
-    found: dict[str, list[str]] = {}
-    for file in sorted(folder.rglob("*.yaml")):
-        place = file.relative_to(folder).parent.as_posix()
-        if place.split("/")[0] not in (".", "hydra"):
-            found.setdefault(place, []).append(file.stem)
-    return dict(sorted(found.items()))
+    found: dict[str, set[str]] = {}
+    for folder in folders:
+        for file in folder.rglob("*.yaml"):
+            place = file.relative_to(folder).parent.as_posix()
+            if place.split("/")[0] not in (".", "hydra"):
+                found.setdefault(place, set()).add(file.stem)
+    return {place: sorted(choices) for place, choices in sorted(found.items())}
+
+
+def search_folders(config: DictConfig) -> list[Path]:
+    """The folders of `hydra.searchpath` of a composed config."""
+    folders = []
+    for address in config.hydra.searchpath:
+        schema, _, path = str(address).partition("://")
+        folder = _folder_of(schema, path)
+        if folder is not None:
+            folders.append(folder)
+    return folders
 
 
 def choices_of(config: DictConfig) -> dict[str, str]:
@@ -115,8 +128,33 @@ def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
 
     Empty where conf/ has no such file.
     """
-    written = value_at(conf_file(group, choice).values, group.replace("/", "."))
+    written = value_at(conf_file(group, choice, config_folders()).values, group.replace("/", "."))
     return _different(written, section)
+
+
+def config_folders() -> tuple[Path, ...]:
+    """The folders of configs that the running job is composed of: conf/, and those of the user's.
+
+    They come from `--config-dir` and `hydra.searchpath`.
+    """
+    folders = [CONF]
+    sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
+    for source in sources:
+        folder = _folder_of(source.schema, source.path)
+        if folder is not None and folder not in folders:
+            folders.append(folder)
+    return tuple(folders)
+
+
+def _folder_of(schema: str, path: str) -> Path | None:
+    """The folder of a config source; None where it is none, or Hydra's own."""
+    if schema == "file":
+        return Path(path)
+    if schema != "pkg" or path.partition(".")[0] in _LIBRARIES:
+        return None
+    spec = importlib.util.find_spec(path)
+    locations = [] if spec is None else spec.submodule_search_locations or []
+    return Path(locations[0]) if locations else None
 
 
 def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:

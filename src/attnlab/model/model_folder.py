@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 import torch
 from pydantic import Field, TypeAdapter, ValidationError
@@ -147,17 +147,30 @@ def _with_todays_classes(node: Any) -> Any:
     return renamed
 
 
-def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:
-    """The translating model of a folder, in evaluation mode.
+@overload
+def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq: ...
+@overload
+def load_model(
+    folder: Path | str, device: str = "cpu", allow: Collection[str] = (), *, kind: type[M]
+) -> M: ...
+def load_model(
+    folder: Path | str,
+    device: str = "cpu",
+    allow: Collection[str] = (),
+    *,
+    kind: type[torch.nn.Module] = Seq2Seq,
+) -> torch.nn.Module:
+    """The model of a folder, in evaluation mode; by default one that translates.
 
     Args:
         allow: modules outside of attnlab whose classes the folder's config may name, with the
             modules inside them. A folder that names another one is refused before anything of it is
             imported.
+        kind: of the model.
 
-    Raises ExperimentError where the folder is broken.
+    Raises ExperimentError where the folder is broken, or its model is of another kind.
     """
-    return _load(Seq2Seq, Path(folder), device, allow)
+    return _load(kind, Path(folder), device, allow)
 
 
 def load_classifier(

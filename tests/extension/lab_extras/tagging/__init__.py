@@ -1,0 +1,1 @@
+"""The task of sequence tagging: a tag for each token."""
