@@ -1,0 +1,5 @@
+"""Fixtures of the tests with a foreign package."""
+
+from __future__ import annotations
+
+from command_fixtures import command, database, folder  # noqa: F401 (fixtures)

@@ -1,0 +1,240 @@
+"""A foreign package adds one of each part without touching attnlab, as docs/extend.md says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from entry_points import PIPELINES, Command, Ended, mlflow_client, succeeded
+from lab_extras.encoders import ConvolutionalEncoder
+from lab_extras.metrics import Repetition
+from lab_extras.tagging.predictor import SentenceTagger
+from lab_extras.weights import SoftmaxWithSink
+
+import attnlab
+from attnlab.errors import ExperimentError
+from attnlab.evaluation.corpus_metric import CorpusMetric
+from attnlab.evaluation.own_metrics import measured
+from attnlab.experiment.composition import compose
+from attnlab.tasks.saved import task_of_evaluation
+
+SEARCH_PATH = "hydra.searchpath=[pkg://lab_extras.conf]"
+CONF = Path(__file__).parent / "lab_extras" / "conf"
+SHORT = ("training.max_steps=20", "training.validate_every=10", "training.batching.size=16")
+TRACKED = ("tracking.system_metrics=false",)
+OWN_PARTS = (
+    "model/attention=euclidean", "model/normaliser=sink", "model/encoder=convolutional",
+    "model/decoder=gated", "data=numbers", "metrics=repetition", "pictures=entropy",
+)  # fmt: skip
+MODEL_OF_TAGGER = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8")
+
+
+def the_model(folder: Path) -> Path:
+    (found,) = folder.glob("runs/points/*/model")
+    return found
+
+
+def the_output(folder: Path) -> Path:
+    (found,) = folder.glob("runs/plain/*/*/metrics.json")
+    return found.parent
+
+
+def text_of_page(folder: Path) -> str:
+    page = (the_output(folder) / "report" / "index.html").read_text(encoding="utf-8")
+    return " ".join(re.sub(r"<[^>]+>", " ", page.split("</style>")[1]).split())
+
+
+@pytest.fixture
+def trained(command: Command, database: Path) -> Ended:
+    """A translation of foreign parts alone."""
+    return succeeded(command("train.py", SEARCH_PATH, *OWN_PARTS, *SHORT, *TRACKED))
+
+
+def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder: Path) -> None:
+    metrics = json.loads((the_output(folder) / "metrics.json").read_text())
+    assert 0 <= metrics["repetition"] <= 100
+    assert f"{metrics['repetition']:.2f}" in text_of_page(folder)
+    assert "tokens that repeat the one before them" in text_of_page(folder)
+
+    client = mlflow_client(folder)
+    (run,) = client.search_runs(["1"])
+    assert run.data.metrics["test/repetition"] == pytest.approx(metrics["repetition"])
+    drawn = {file.path for file in client.list_artifacts(run.info.run_id, "attention/step_000020")}
+    assert "attention/step_000020/entropy.png" in drawn
+    assert run.data.params["attention"] == "euclidean"
+
+
+def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
+    trained: Ended, folder: Path
+) -> None:
+    with pytest.raises(ExperimentError, match=r"names classes of lab_extras.* allow=\("):
+        attnlab.load(the_model(folder))
+    translator = attnlab.load(the_model(folder), allow=["lab_extras"])
+    assert isinstance(translator.model.encoder, ConvolutionalEncoder)
+    assert isinstance(translator("4 0 7").text, str)
+    weights = translator("4 0 7").attention
+    assert (weights.sum(axis=1) < 1).all()  # the sink has the rest
+
+
+def test_foreign_choice_is_listed_and_marked_as_changed(command: Command, folder: Path) -> None:
+    listed = succeeded(command("train.py", SEARCH_PATH, "--help")).out
+    assert re.search(r"^model/attention: .*\beuclidean\b", listed, re.MULTILINE)
+    assert re.search(r"^task: .*\btagging\b", listed, re.MULTILINE)
+
+    other = ("model/attention=euclidean", "model.attention.temperature=2.0", "tracking=none")
+    succeeded(command("train.py", SEARCH_PATH, "data=numbers", *other, *SHORT))
+    assert "euclidean, changed" in text_of_page(folder)
+    assert "numbers, changed" not in text_of_page(folder)
+
+
+def test_foreign_choices_come_from_a_folder_of_configs_too(command: Command, folder: Path) -> None:
+    refused = command("train.py", "model/attention=euclidean")
+    assert refused.code == 1
+    assert "model/attention must be one of" in refused.err
+    own = ("--config-dir", str(CONF), "model/attention=euclidean", "data=numbers")
+    succeeded(command("train.py", *own, "tracking=none", *SHORT))
+
+
+def test_sweep_over_a_foreign_choice_is_compared(command: Command, database: Path) -> None:
+    points = ("model/attention=dot,euclidean", "seed=1,2", "model/projection=linear")
+    arguments = (SEARCH_PATH, *points, "data=numbers", "metrics=repetition", *SHORT, *TRACKED)
+    succeeded(command("train.py", "-m", *arguments))
+
+    without = succeeded(command("compare.py", "sweep=last", "metric=repetition"))
+    assert "not resampled, for its code is lab_extras's; allow=[lab_extras] lets it run" in (
+        " ".join(without.out.split())
+    )
+    allowed = succeeded(
+        command("compare.py", "sweep=last", "metric=repetition", "allow=[lab_extras]")
+    )
+    assert "drawn over seeds and sentences" in " ".join(allowed.out.split())
+
+
+@pytest.fixture
+def tagged(command: Command, database: Path) -> Ended:
+    """A model of the foreign task."""
+    steps = ("training.max_steps=60", "training.validate_every=30")
+    task = ("task=tagging", *MODEL_OF_TAGGER)
+    return succeeded(command("train.py", SEARCH_PATH, *task, *steps, *TRACKED))
+
+
+def test_foreign_task_trains_evaluates_and_reports(tagged: Ended, folder: Path) -> None:
+    metrics = json.loads((the_output(folder) / "metrics.json").read_text())
+    assert metrics["tag_accuracy"] > 0.4
+    page = text_of_page(folder)
+    assert "Mistakes" in page
+    assert "share of words with the right tag" in page
+    with pytest.raises(ExperimentError, match=r"allow it: allow=\[lab_extras.tagging.task\]"):
+        task_of_evaluation(the_output(folder) / "evaluation")
+    task = task_of_evaluation(the_output(folder) / "evaluation", ["lab_extras"])
+    assert task.name == "tagging"
+
+    (run,) = mlflow_client(folder).search_runs(["1"])
+    assert run.data.params["task"] == "tagging"
+    (model,) = run.outputs.model_outputs
+    assert mlflow_client(folder).get_logged_model(model.model_id).model_type == "tagger"
+
+
+def test_model_of_a_foreign_task_is_asked_and_evaluated_again(
+    tagged: Ended, command: Command, folder: Path
+) -> None:
+    tagger = attnlab.load(the_model(folder), allow=["lab_extras"])
+    assert isinstance(tagger, SentenceTagger)
+    answer = tagger("a b b a")
+    assert len(answer.tags) == 4
+    assert answer.attention.shape == (5, 5)
+    assert tagger.plain_answers(["a b b a"]) == [{"tags": answer.tags}]
+
+    (data,) = folder.glob("runs/data/*/data.json")
+    paths = (f"paths.model={the_model(folder)}", f"paths.data={data.parent}", "tracking=none")
+    succeeded(command("evaluate.py", SEARCH_PATH, "task=tagging", *paths, "paths.evaluation=again"))
+    for name in ("metrics.json", "predictions.jsonl"):
+        first = (the_output(folder) / "evaluation" / name).read_bytes()
+        assert (folder / "again" / name).read_bytes() == first
+
+
+def test_foreign_task_without_a_page_is_refused_by_the_explorer(
+    tagged: Ended, folder: Path
+) -> None:
+    from attnlab.explorer.server import application
+
+    tagger = attnlab.load(the_model(folder), allow=["lab_extras"])
+    with pytest.raises(ExperimentError, match="the explorer has no page for a SentenceTagger"):
+        application({"tagger": tagger})
+
+
+def test_composed_config_of_a_foreign_task_is_trained_without_a_search_path(
+    command: Command, folder: Path
+) -> None:
+    overrides = [SEARCH_PATH, "task=tagging", "tracking=none", *MODEL_OF_TAGGER, *SHORT]
+    (folder / "params.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
+    succeeded(command("compose.py"))
+    resolved = ("-cp", str(folder / "build"), "-cn", "resolved")
+    succeeded(command("prepare.py", *resolved))
+    succeeded(command("train.py", *resolved))
+    assert (folder / "build" / "model" / "weights.safetensors").is_file()
+
+
+class TooFew(CorpusMetric):
+    """Statistics of one sentence alone."""
+
+    sums = 1
+
+    def statistics(self, rows: Any) -> np.ndarray:
+        return np.ones((1, 1))
+
+    def scores(self, sums: np.ndarray) -> np.ndarray:
+        return sums[:, 0]
+
+
+class Failing(TooFew):
+    def statistics(self, rows: Any) -> np.ndarray:
+        return rows[0]["no such column"]
+
+
+def test_metric_that_breaks_its_contract_is_named_with_what_it_must_return() -> None:
+    rows = [{"hypothesis": "a"}, {"hypothesis": "b"}]
+    with pytest.raises(ExperimentError, match=r"metrics.few: TooFew.statistics must return .*2, 1"):
+        measured({"few": TooFew()}, rows)
+    with pytest.raises(ExperimentError, match=r"Failing.statistics failed: KeyError: 'no such col"):
+        measured({"bad": Failing()}, rows)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("+metrics.bleu._target_=lab_extras.metrics.Repetition", "task=translation has a metric"),
+        ("+metrics.mine._target_=lab_extras.scores.EuclideanScore", "metrics.mine._target_ must"),
+        ("+metrics.mine=repetition", "metrics.mine must be a CorpusMetric"),
+        ("+metrics={mine: {_target_: lab_extras.metrics.Repetition, case: 3}}", "true or false"),
+        ("+pictures.mine._target_=lab_extras.pictures.Entropy", "has no"),
+    ],
+)
+def test_wrong_metric_or_picture_is_refused_at_composition(override: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=re.escape(message)):
+        compose([override])
+
+
+def test_repetition_counts_neighbours() -> None:
+    metric = Repetition(case=False)
+    rows = [{"hypothesis": "The the cat"}, {"hypothesis": ""}, {"hypothesis": "a b"}]
+    (value,) = metric.scores(metric.statistics(rows).sum(axis=0, keepdims=True))
+    assert value == pytest.approx((100 / 3 + 0 + 0) / 3)
+
+
+def test_sink_takes_what_its_size_says() -> None:
+    import torch
+
+    weights = SoftmaxWithSink(initial=0.0)(torch.zeros(1, 3))
+    torch.testing.assert_close(weights, torch.full((1, 3), 0.25))
+
+
+def test_every_foreign_choice_is_a_file_that_attnlab_does_not_have() -> None:
+    ours = PIPELINES.parent / "conf"
+    for file in CONF.rglob("*.yaml"):
+        assert not (ours / file.relative_to(CONF)).exists(), file
