@@ -55,7 +55,7 @@ with a `+` is not in the file of its choice: write the `+` to change it.
 TABLE = ("| setting | it must be | default | meaning |", "| --- | --- | --- | --- |")
 GROUPS = groups()
 # Groups whose choices add to a section, any number of them
-ADDITIONS = ("callbacks", "loggers", "trainer")
+ADDITIONS = ("callbacks", "loggers", "metrics", "pictures", "trainer")
 # Groups whose choices have no settings of their own
 PRESETS = ("debug", "experiment", "task", *ADDITIONS)
 

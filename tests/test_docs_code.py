@@ -72,3 +72,13 @@ def test_notebook_runs(tmp_path, monkeypatch, capsys):
     assert "2026년 3월 1일 일요일" in capsys.readouterr().out
     assert all(page.startswith("<iframe") and "요" in page for page in pages)
     assert pages
+
+
+def test_code_of_the_page_on_own_parts_is_that_of_the_tested_package():
+    page = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    package = ROOT / "tests" / "extension" / "lab_extras"
+    sources = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+    code = [block for _, block in blocks(page)]
+    assert len(code) >= 8
+    for block in code:
+        assert any(block in source for source in sources), block

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
@@ -17,7 +17,9 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import choose_direction
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.project import pipeline_command
-from attnlab.tasks.task import Experiment
+
+if TYPE_CHECKING:
+    from attnlab.tasks.task import Experiment
 
 # What is closed at the end of a sweep; None in a command that leads none.
 _SWEEP: ContextVar[ExitStack | None] = ContextVar("sweep", default=None)
