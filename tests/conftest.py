@@ -258,6 +258,36 @@ def copy_corpus() -> Callable[..., Any]:
     return build
 
 
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory, copy_corpus: Callable[..., Any]) -> Any:
+    """24 test pairs of 1 to 6 of 8 symbols to copy, 2 of which are in the vocabulary."""
+    from attnlab.data.prepare import prepare
+    from attnlab.data.prepared import PreparedData
+    from attnlab.data.row_kinds import Pairs
+    from attnlab.data.trainers import WordTrainer
+
+    folder = tmp_path_factory.mktemp("copies") / "data"
+    tokenizer = WordTrainer(split="whitespace", vocabulary_size=6, min_frequency=1)
+    prepare(copy_corpus(num_symbols=8, test_fraction=0.4, tokenizer=tokenizer), Pairs, folder)
+    return PreparedData(folder)
+
+
+@pytest.fixture(scope="session")
+def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of a tiny translator."""
+    from tiny_folders import write_translator
+
+    return write_translator(tmp_path_factory.mktemp("translator"))
+
+
+@pytest.fixture(scope="session")
+def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of a tiny classifier."""
+    from tiny_folders import write_classifier
+
+    return write_classifier(tmp_path_factory.mktemp("classifier"))
+
+
 @pytest.fixture
 def pairs() -> Callable[..., tuple[list[list[int]], list[list[int]]]]:
     """Draws source and target ids (no special tokens among them) of the lengths given."""

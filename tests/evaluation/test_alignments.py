@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from copier import Copier
 from numpy.typing import ArrayLike
 
 from attnlab.batch import Batch
@@ -23,6 +22,7 @@ from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.evaluation.alignments import AlignmentStatistics, between_words
 from attnlab.search.greedy import GreedySearch
 from attnlab.tasks.translation.evaluation import evaluate
+from copier import Copier
 
 Sentence = tuple[ArrayLike, ArrayLike, ArrayLike]
 

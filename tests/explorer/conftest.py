@@ -1,4 +1,4 @@
-"""Models of a few units that write Korean characters, and their page in a browser."""
+"""Models of a few units, and their page in a browser."""
 
 from __future__ import annotations
 
@@ -8,37 +8,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
-import torch
 import uvicorn
 
-from attnlab.batch import EOS, Padding
-from attnlab.config.part import Part
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.row_kinds import Pairs
-from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.toy import ReverseCorpus
-from attnlab.data.trainers import CharacterTrainer, WordTrainer
+from attnlab.data.trainers import WordTrainer
 from attnlab.explorer.server import application
-from attnlab.model.attention.bahdanau import BahdanauScore
-from attnlab.model.classifier import Classifier
-from attnlab.model.encoders.recurrent import RecurrentEncoder
-from attnlab.model.normalisers import Softmax
-from attnlab.model.scopes import GlobalScope
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator
+from explored_models import build_character_translator, build_review_classifier
 
-SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
-TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]
-BEAM = {
-    "_target_": "attnlab.search.beam.BeamSearch",
-    "size": 3,
-    "length_penalty": 1.0,
-    "max_length": 9,
-}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -48,24 +33,9 @@ FLAGS = [
 
 
 @pytest.fixture
-def translator(tiny_model) -> Callable[..., Translator]:
-    """Builds one; choices as for `tiny_model`, and `search`, a section of the config."""
-    trainer = CharacterTrainer(min_frequency=1)
-    characters = trainer.train(SOURCES), trainer.train(TARGETS)
-
-    def build(
-        search: dict[str, Any] = BEAM,
-        tokenizers: tuple[Tokenizer, Tokenizer] = characters,
-        **choices: Any,
-    ) -> Translator:
-        source, target = tokenizers
-        sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
-        model = tiny_model(**({"scale": 4.0, "dtype": torch.float32} | sizes | choices))
-        with torch.no_grad():
-            model.output.bias[EOS] += 0.3
-        return Translator(model, source, target, search)
-
-    return build
+def translator(tiny_model: Callable[..., Any]) -> Callable[..., Translator]:
+    """Builds one that writes Korean characters."""
+    return partial(build_character_translator, tiny_model)
 
 
 @pytest.fixture(scope="module")
@@ -92,21 +62,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
 
 @pytest.fixture
 def classifier() -> SentenceClassifier:
-    torch.manual_seed(1)
-    sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(
-        ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
-    )
-    way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False}
-    tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
-    attention = (Part(BahdanauScore, size=5), None, Part(Softmax), Part(GlobalScope), None)
-    counts = {"source_vocabulary_size": tokenizer.size, "num_classes": 2, "padding": Padding()}
-    model = Classifier(
-        Part(RecurrentEncoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts
-    )
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 3
-    return SentenceClassifier(model.eval(), tokenizer, ["bad", "good"])
+    return build_review_classifier()
 
 
 @dataclass

@@ -33,16 +33,6 @@ from attnlab.tasks.translation.search_settings import SEARCHES
 from attnlab.tasks.translation.translator import Translator
 
 
-@pytest.fixture(scope="module")
-def translator_folder(tmp_path_factory):
-    return write_translator(tmp_path_factory.mktemp("translator"))
-
-
-@pytest.fixture(scope="module")
-def classifier_folder(tmp_path_factory):
-    return write_classifier(tmp_path_factory.mktemp("classifier"))
-
-
 @pytest.fixture(autouse=True)
 def own_path(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there

@@ -23,11 +23,6 @@ SCORES = [
     "cosine",
 ]
 BY_POSITION = ["location", "uniform"]
-
-
-PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
-
-
 PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
 PROJECTIONS = [{}, {"projection": 3}, {"projection": 3, "coverage": 1.0}]
 
@@ -37,8 +32,8 @@ PROJECTIONS = [{}, {"projection": 3}, {"projection": 3, "coverage": 1.0}]
     ("score", "choices"),
     [*product(SCORES, PROJECTIONS), *((score, {}) for score in BY_POSITION)],
 )
-def test_numbers_follow_from_each_other(translator, score, choices, decoder):
-    ours = translator(attention=score, decoder=decoder, **choices)
+def test_numbers_follow_from_each_other(character_translator, score, choices, decoder):
+    ours = character_translator(attention=score, decoder=decoder, **choices)
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
     (head,) = shown["heads"]
@@ -79,8 +74,8 @@ def test_numbers_follow_from_each_other(translator, score, choices, decoder):
         {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"},
     ],
 )
-def test_numbers_of_other_mechanisms_average_to_the_attention(translator, choices):
-    ours = translator(**choices)
+def test_numbers_of_other_mechanisms_average_to_the_attention(character_translator, choices):
+    ours = character_translator(**choices)
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target)
     assert shown["log_probs"] == analysis.score(ours, TEXT, target)["log_probs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,10 @@ from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData
 from attnlab.data.row_kinds import Sentences
-from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.experiment.composition import compose
-from attnlab.model.classifier import Classifier
-from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.tasks.classification.module import ClassifierModule
-from attnlab.tasks.classification.settings import ClassificationTraining
+from attnlab.tasks.task import Experiment
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
@@ -79,38 +76,41 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def model() -> Part[Classifier]:
-    sizes = ["model/encoder=lstm", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8"]
-    return compose(
-        ["task=classification", "data.path=none", "data.label_names=[a,b]", *sizes]
-    ).model
+def experiment() -> Experiment:
+    """Twelve steps of twenty sentences, validated every four."""
+    data = ["task=classification", "data.path=none", "data.label_names=[a,b]"]
+    model = ["model/encoder=lstm", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8"]
+    training = [
+        "training.max_steps=12",
+        "training.validate_every=4",
+        "training.log_every=1",
+        "training.optimizer.lr=0.02",
+        "training.batching.size=20",
+    ]
+    return compose([*data, *model, *training])
 
 
 @pytest.fixture
-def train(
-    data: LabelledData, model: Part[Classifier], settings: Any, hardware: Any, tmp_path: Path
-) -> Callable[..., Trained]:
+def train(data: LabelledData, experiment: Experiment, tmp_path: Path) -> Callable[..., Trained]:
     count = 0
 
     def run(seed: int = 1, **changed: Any) -> Trained:
         nonlocal count
         count += 1
-        own = {
-            "batching": Batching("sentences", 20, True, None),
-            "optimizer": Part(torch.optim.Adam, lr=0.02, fused=True),
-            "monitor": "accuracy",
-        }
-        folder, chosen = (
-            tmp_path / f"run{count}",
-            settings(ClassificationTraining, **(own | changed)),
-        )
+        folder = tmp_path / f"run{count}"
+        settings = replace(experiment.training, **changed)
+
         pl.seed_everything(seed, workers=True, verbose=False)
         sizes = {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
-        module = ClassifierModule(model(**sizes, padding=Padding()), chosen, len(data.labels))
-        batches = SeqDataModule(data, chosen.batching, Padding(), seed=seed)
-        steps, spool = len(batches.train_dataloader()), MetricSpool(folder / "metrics.jsonl")
+        model = experiment.model(**sizes, padding=Padding())
+        module = ClassifierModule(model, settings, len(data.labels))
+        batches = SeqDataModule(data, settings.batching, Padding(), seed=seed)
         trainer = build_trainer(
-            chosen, hardware(), batches=steps, checkpoints=folder / "checkpoints", spool=spool
+            settings,
+            experiment.hardware,
+            batches=len(batches.train_dataloader()),
+            checkpoints=folder / "checkpoints",
+            spool=MetricSpool(folder / "metrics.jsonl"),
         )
         trainer.fit(module, batches)
         return Trained(module, trainer, folder)
@@ -168,18 +168,3 @@ def test_classifier_training_with_the_same_seed_gives_the_same_bits(
     for name in ("train/nll", "validation/nll", "train/gradient_norm"):
         assert first.values(name) == second.values(name)
     assert first.values("train/nll") != other.values("train/nll")
-
-
-def test_class_metrics_cover_all_sentences_since_the_last_reset() -> None:
-    metrics = ClassMetrics(2)
-    log_probabilities = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]).log()
-    labels = torch.tensor([0, 1, 1])
-    metrics.update(log_probabilities[:1], labels[:1])
-    metrics.update(log_probabilities[1:], labels[1:])
-    found = {name: value.item() for name, value in metrics.compute().items()}
-    assert found["accuracy"] == pytest.approx(2 / 3)
-    assert found["nll"] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean(), rel=1e-6)
-    assert metrics.confusions().tolist() == [[1, 0], [1, 1]]
-    metrics.reset()
-    metrics.update(log_probabilities[:1], labels[:1])
-    assert metrics.compute()["accuracy"] == 1

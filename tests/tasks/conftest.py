@@ -1,12 +1,10 @@
-"""A tiny translator over a few words, and model folders of a translator and a classifier."""
+"""A tiny translator over a few words."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
-from tiny_folders import BEAM, SOURCES, TARGETS, write_classifier, write_translator
+from tiny_folders import BEAM, SOURCES, TARGETS
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.trainers import WordTrainer
@@ -29,13 +27,3 @@ def translator(tiny_model):
         return Translator(model, source, target, search)
 
     return build
-
-
-@pytest.fixture(scope="session")
-def translator_folder(tmp_path_factory) -> Path:
-    return write_translator(tmp_path_factory.mktemp("translator"))
-
-
-@pytest.fixture(scope="session")
-def classifier_folder(tmp_path_factory) -> Path:
-    return write_classifier(tmp_path_factory.mktemp("classifier"))

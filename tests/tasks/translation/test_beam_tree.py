@@ -20,8 +20,8 @@ def path(nodes, end):
 @pytest.mark.parametrize(
     "more", [{}, {"length_penalty": 0.0}, {"min_length": 4}, {"coverage_penalty": 0.2}]
 )
-def test_hypotheses_are_those_of_the_search(translator, size, more):
-    ours = translator()
+def test_hypotheses_are_those_of_the_search(character_translator, size, more):
+    ours = character_translator()
     tree = beam(ours, "May 13", {"beam": size, **more})
     answer = ours("May 13", beam=size, n_best=size, **more)
     expected = [answer, *answer.alternatives]
@@ -34,8 +34,8 @@ def test_hypotheses_are_those_of_the_search(translator, size, more):
             assert found["log_prob"] / penalty == pytest.approx(each.score, abs=1e-5)
 
 
-def test_every_step_keeps_the_beam_and_shows_what_is_pruned(translator):
-    nodes = beam(translator(), "May 13", {"beam": 3})["nodes"]
+def test_every_step_keeps_the_beam_and_shows_what_is_pruned(character_translator):
+    nodes = beam(character_translator(), "May 13", {"beam": 3})["nodes"]
     steps = max(node["step"] for node in nodes)
     for step in range(steps):
         here = [node for node in nodes if node["step"] == step]
@@ -52,12 +52,12 @@ def test_every_step_keeps_the_beam_and_shows_what_is_pruned(translator):
     assert {node["status"] for node in nodes} <= {"kept", "pruned", "finished", "cut_off"}
 
 
-def test_forced_tokens_stand_in_every_hypothesis(translator):
-    tree = beam(translator(), "May 13", {"beam": 3}, Intervention(force={1: "월"}))
+def test_forced_tokens_stand_in_every_hypothesis(character_translator):
+    tree = beam(character_translator(), "May 13", {"beam": 3}, Intervention(force={1: "월"}))
     assert all(path(tree["nodes"], each["node"])[1] == "월" for each in tree["hypotheses"])
 
 
-def test_tree_of_a_greedy_model_takes_its_length_limit(translator):
+def test_tree_of_a_greedy_model_takes_its_length_limit(character_translator):
     greedy = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 3}
-    tree = beam(translator(search=greedy), "May 13")
+    tree = beam(character_translator(search=greedy), "May 13")
     assert max(each["length"] for each in tree["hypotheses"]) <= 3

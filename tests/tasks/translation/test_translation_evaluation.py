@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from copier import Copier
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.tasks.translation.evaluation import evaluate
+from attnlab.tasks.translation.evaluation import Evaluation, evaluate
 from attnlab.tasks.translation.translator import Translator
+from copier import Copier
 
 SEARCHES = {
     "greedy": lambda **more: GreedySearch(12, **more),
@@ -135,3 +136,30 @@ def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, node)
     answers = translator([s["source"] for s in found.sentences][::-1])
     assert [each.text for each in answers] == [s["hypothesis"] for s in found.sentences[::-1]]
+
+
+def test_evaluation_write_replaces_the_folder_and_writes_null_for_infinity(tmp_path: Path) -> None:
+    sentences = [
+        {"source": "Hallo\u2028Welt", "hypothesis": "안녕", "score": -0.5},
+        {"source": "x", "hypothesis": "z", "score": float("-inf")},
+    ]
+    folder = tmp_path / "evaluation"
+    metrics = {"bleu": 1.5, "perplexity": float("inf"), "aer": None}
+    for _ in range(2):  # a second time replaces
+        Evaluation(metrics, {"bleu": "tok:13a"}, sentences, [], [], [], []).write(folder)
+    assert json.loads((folder / "metrics.json").read_text()) == {
+        "aer": None,
+        "bleu": 1.5,
+        "perplexity": None,
+    }
+    lines = (folder / "hypotheses.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    rows = [json.loads(line) for line in lines]
+    assert rows[0]["source"] == "Hallo\u2028Welt"
+    assert rows[1]["score"] is None
+    assert [path.name for path in tmp_path.iterdir()] == ["evaluation"]
+
+
+def test_evaluation_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        Evaluation({"bleu": object()}, {}, [], [], [], [], []).write(tmp_path / "evaluation")  # type: ignore[dict-item]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,113 @@
+"""Analyses of a translation model, held against the Python API."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab.batch import EOS
+from attnlab.errors import ExperimentError
+from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.analysis import Edit
+
+TEXT = "May 13, 2026"
+
+
+@pytest.mark.parametrize(
+    "intervene", [Intervention(), Intervention("uniform"), Intervention(hide=[0, 3])]
+)
+@pytest.mark.parametrize(
+    "choices", [{}, {"attention": "dot", "decoder": "step_then_attend"}, {"heads": 2}]
+)
+def test_translate_gives_the_values_of_the_api(character_translator, choices, intervene):
+    ours = character_translator(**choices)
+    shown, answer = analysis.translate(ours, TEXT, intervene), ours(TEXT, intervene=intervene)
+    json.dumps(shown, allow_nan=False)
+    assert (shown["text"], shown["target"], shown["source"]) == (
+        answer.text,
+        answer.tokens,
+        answer.source_tokens,
+    )
+    assert shown["score"] == pytest.approx(answer.score)
+    np.testing.assert_allclose(shown["attention"], answer.attention, atol=2e-6)
+    length_penalty = (5 + len(shown["ids"])) / 6
+    assert sum(shown["log_probs"]) / length_penalty == pytest.approx(answer.score, abs=2e-5)
+
+
+def test_translate_lists_the_likeliest_tokens_in_order(character_translator):
+    ours = character_translator()
+    shown = analysis.translate(ours, TEXT)
+    for log_prob, token, likeliest in zip(
+        shown["log_probs"], shown["ids"], shown["likeliest"], strict=True
+    ):
+        probabilities = [probability for _, _, probability in likeliest]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert len(likeliest) == 5
+        listed = {i: probability for _, i, probability in likeliest}
+        if token in listed:
+            assert listed[token] == pytest.approx(np.exp(log_prob), abs=2e-6)
+    greedy = analysis.translate(ours, TEXT, settings={"search": "greedy"})
+    assert greedy["ids"] == [likeliest[0][1] for likeliest in greedy["likeliest"]]
+
+
+def test_translate_with_forced_tokens_has_them(character_translator):
+    ours = character_translator()
+    base = analysis.translate(ours, TEXT)
+    other = next(i for _, i, _ in base["likeliest"][1] if i not in (base["ids"][1], EOS))
+    branch = analysis.translate(ours, TEXT, Intervention(force={0: base["ids"][0], 1: other}))
+    assert branch["ids"][:2] == [base["ids"][0], other]
+    np.testing.assert_allclose(branch["attention"][:1], base["attention"][:1], atol=2e-6)
+
+
+def test_score_of_ids_and_of_text_agree(character_translator):
+    ours = character_translator()
+    by_text = analysis.score(ours, TEXT, "3월 1일")
+    by_ids = analysis.score(ours, TEXT, by_text["ids"])
+    assert by_text == by_ids
+    np.testing.assert_allclose(
+        by_text["log_probs"], ours.score(TEXT, "3월 1일").log_probs, atol=2e-6
+    )
+
+
+def test_edit_is_the_text_with_its_tokens_moved_and_left_out(character_translator):
+    ours = character_translator()
+    edited = analysis.translate(ours, "Sunday", edit=Edit(swap=[(0, 1)], drop=[5]))
+    assert edited == analysis.translate(ours, "uSnda")
+
+
+def test_masked_pads_change_nothing_and_get_no_weight(character_translator):
+    ours = character_translator()
+    base = analysis.translate(ours, TEXT)
+    padded = analysis.translate(ours, TEXT, edit=Edit(before=2, behind=3))
+    assert padded["source"] == ["<pad>"] * 2 + base["source"] + ["<pad>"] * 3
+    weights = np.array(padded["attention"])
+    np.testing.assert_allclose(weights[:, 2:-3], base["attention"], atol=1e-5)
+    assert not weights[:, :2].any()
+    assert not weights[:, -3:].any()
+
+
+def test_unmasked_pads_get_weight(character_translator):
+    shown = analysis.score(
+        character_translator(), TEXT, "3월", Intervention(mask_pads=False), Edit(before=2, behind=3)
+    )
+    weights = np.array(shown["attention"])
+    assert (weights[:, :2].sum(1) + weights[:, -3:].sum(1) > 0).all()
+    np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"text": "a", "target": [99]}, "99 is no token"),
+        (
+            {"text": "a", "target": "1", "intervene": Intervention(hide=[7])},
+            "hide must name positions below 2",
+        ),
+    ],
+)
+def test_wrong_questions_are_refused(character_translator, wrong, message):
+    with pytest.raises(ExperimentError, match=message):
+        analysis.score(character_translator(), **({"target": ""} | wrong))
