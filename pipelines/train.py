@@ -38,7 +38,7 @@ def main(config: DictConfig) -> Any:
             # Lightning takes seconds to import, and what is finished needs none.
             from attnlab.experiment.training import make_batches, make_module, make_trainer
 
-            # A LightningModule of training/modules.py: the model, its loss, teacher forcing.
+            # The LightningModule of its task: the model, its loss, teacher forcing.
             module = make_module(experiment, data)
             batches = make_batches(experiment, data)  # padded, each epoch in another order
             trainer = make_trainer(

@@ -1,1 +1,4 @@
-"""Text metrics, alignment error rates, attention statistics and significance tests."""
+"""Corpus metrics, alignment error rates, attention statistics, explanations, significance tests.
+
+What a task measures of its own is in tasks/.
+"""

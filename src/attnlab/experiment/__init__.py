@@ -1,1 +1,1 @@
-"""An experiment: composed, checked, its task, its folder, and the plan of a sweep."""
+"""An experiment: composed, checked, run in its folder; how commands start, and plans of sweeps."""

@@ -1,4 +1,4 @@
-"""From a run folder to MLflow: `sync` uploads what MLflow lacks of a run.
+"""From a run folder to MLflow: `upload` uploads what MLflow lacks of a run.
 
 What was uploaded stands in `mlflow.json`. A process that dies between an upload and this note
 uploads again, and MLflow drops identical points (name, step, time, value) and overwrites files.

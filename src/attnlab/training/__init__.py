@@ -1,4 +1,4 @@
-"""Training: settings, teacher forcing, loss, LightningModules, checkpoints, resume, metric spool.
+"""Training: settings, loss, teacher forcing, optimizers, checkpoints, resume, metric spool.
 
 A training resumes exactly, to the bit.
 """
