@@ -50,11 +50,15 @@ NO_EDIT = Edit()
 
 @dataclass(frozen=True)
 class Source:
-    """One text as a batch of one, after an edit."""
+    """One text as a batch of one, after an edit.
+
+    ids: of its tokens, without `<eos>` and pads.
+    before, behind: pads that are added.
+    """
 
     tokenizer: Tokenizer
     padding: Padding
-    ids: list[int]  # without <eos> and pads
+    ids: list[int]
     before: int
     behind: int
 
@@ -75,7 +79,7 @@ class Source:
         return source
 
     def batch(self, target: Sequence[int]) -> Batch:
-        """The source with its pads beside a target, which has no `<eos>`."""
+        """A batch of one: the source with its pads, and a target, given without its `<eos>`."""
         batch = make_batch([self.ids], [list(target)], self.padding)
         pads_before = batch.source.new_full((1, self.before), PAD)
         pads_behind = batch.source.new_full((1, self.behind), PAD)
@@ -84,7 +88,7 @@ class Source:
 
     @property
     def tokens(self) -> list[str]:
-        """S, pads among them."""
+        """The S tokens as text, pads among them."""
         return self.tokenizer.tokens(self.batch([]).source[0].tolist())
 
 
@@ -98,18 +102,18 @@ def first_known_text(model: Predictor, texts: Sequence[str]) -> str:
 
 
 def score_name(attention: Any) -> str:
-    """The class of the score, that of the first head."""
+    """The class of the first head's score, without its ending: `Bahdanau`."""
     score = score_of(heads_of(attention)[0])
     return type(score).__name__.removesuffix("Score")
 
 
 def score_of(head: Any) -> Any:
-    """The score of a head, under a projection where there is one."""
+    """The score of a head, without the projection that may surround it."""
     return getattr(head.score, "score", head.score)
 
 
 def heads_of(attention: Any) -> list[Any]:
-    """The heads of an attention, which is its own single head where it has no others."""
+    """The heads of an attention; an attention without several heads is its own single head."""
     return list(getattr(attention, "attentions", [attention]))
 
 

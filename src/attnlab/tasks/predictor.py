@@ -82,6 +82,7 @@ class Predictor(ABC):
 
     @property
     def padding(self) -> Padding:
+        """How the model's batches are padded."""
         padding: Padding = self.model.padding
         return padding
 

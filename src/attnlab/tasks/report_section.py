@@ -49,6 +49,7 @@ class ReportSection:
 
     @property
     def known(self) -> Measures:
+        """The measures, the costs of a training among them, and which of them ranks systems."""
         return Measures(self.measures, self.ranked_by)
 
     # The report of one experiment

@@ -1,4 +1,4 @@
-"""Checks of requests, batches of texts and frames in notebooks, for translators and classifiers."""
+"""Checks of requests, batches of texts and frames in notebooks, for every predictor."""
 
 from __future__ import annotations
 

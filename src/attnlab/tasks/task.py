@@ -1,4 +1,4 @@
-"""What differs between the kinds of experiments, and a checked config of any of them."""
+"""The base class of tasks, and `Experiment`, a checked config of any task."""
 
 from __future__ import annotations
 
@@ -36,13 +36,16 @@ SWEEP_SECTIONS = ("sweep", "launcher")
 
 Metrics = dict[str, float | int | None]
 Pictured = Callable[[Any], "Pictures | None"]
-"""Given a module, what a validation draws of the same few sentences each time."""
+"""Takes a LightningModule and returns what draws the pictures of a validation; None for none.
+
+They show the same few sentences each time.
+"""
 
 
 class Task(ABC):
     """What differs between the kinds of experiments; a choice of conf/task by its `_target_`.
 
-    Everything else asks its task, and never which one it is.
+    All other code calls the methods of an experiment's task, and never asks which task it is.
 
     name: its choice in conf/task.
     sections: what `data`, `model`, `search` and `training` of the config must be, as annotations.
@@ -62,20 +65,20 @@ class Task(ABC):
 
     @property
     def shared_files(self) -> tuple[str, ...]:
-        """Of its prepared data, what a model was trained with and keeps a copy of."""
+        """The names of the prepared files that a model folder keeps a copy of."""
         return (*self.prepared.tokenizer_files, "data.json")
 
     def shared_paths(self, prepared: Path) -> list[Path]:
-        """The shared files of a folder of prepared data."""
+        """The paths of the shared files in a folder of prepared data."""
         return [prepared / name for name in self.shared_files]
 
     @property
     def node(self) -> dict[str, str]:
-        """The node of a config that chooses this task."""
+        """The section `task` of a config that chooses this task."""
         return {TARGET: f"{type(self).__module__}.{type(self).__qualname__}"}
 
     def with_own(self, sources: Iterable[str]) -> list[str]:
-        """The sources, with those of this task in place of `task:module,sizes`."""
+        """The sources, where those of two attributes of this task replace `task:module,sizes`."""
         found: list[str] = []
         for source in sources:
             place, _, names = source.partition(":")
@@ -101,7 +104,7 @@ class Task(ABC):
     # Checking a config
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
-        """What is wrong with sections that are right each by itself.
+        """The problems between sections that are valid each by itself, as sentences.
 
         bound: the bound sections of a config.
         """
@@ -114,7 +117,7 @@ class Task(ABC):
     # Prepared data
 
     def open_data(self, folder: Path) -> Any:
-        """The prepared data of a folder.
+        """The prepared data of a folder, checked to be of this task.
 
         Raises ExperimentError where the folder has no data of this task.
         """
@@ -127,7 +130,7 @@ class Task(ABC):
         return self.read_data(folder)
 
     def read_data(self, folder: Path) -> Any:
-        """Data that this task prepared."""
+        """The prepared data of a folder that is known to have data of this task."""
         return self.prepared(folder)
 
     def check_same_tokens(self, model: Path, data: Path) -> None:
@@ -176,16 +179,23 @@ class Task(ABC):
 
     @abstractmethod
     def sizes(self, data: Any) -> dict[str, int]:
-        """The run-time arguments of the model that follow from the data, such as a vocabulary."""
+        """The run-time arguments of the model that follow from the data, by name.
+
+        Vocabulary sizes are among them.
+        """
 
     # Training
 
     @abstractmethod
     def module(self, experiment: Experiment, model: Any, data: Any) -> pl.LightningModule:
-        """What trains the model and validates it."""
+        """The LightningModule that trains and validates a model.
+
+        model: newly built, or with the weights that the training starts with.
+        data: prepared, of the type `prepared`.
+        """
 
     def pictures(self, experiment: Experiment, data: Any) -> Pictured:
-        """What a validation draws; nothing by default."""
+        """The function that draws the attention at a validation; by default it draws nothing."""
         return lambda module: None
 
     # A trained model
@@ -202,10 +212,13 @@ class Task(ABC):
 
     @abstractmethod
     def predictor(self) -> type[Predictor]:
-        """The class that asks a trained model, as `attnlab.load` returns it."""
+        """The class of what `attnlab.load` returns for a model of this task."""
 
     def explorer_page(self, predictor: Any) -> ExplorerPage | None:
-        """What the explorer shows of a trained model; None where it has no page."""
+        """What the explorer shows of a trained model; None for a task without a page.
+
+        predictor: of the class that `predictor` returns.
+        """
         return None
 
     def report_section(self) -> ReportSection:
@@ -291,7 +304,7 @@ class Experiment:
         )
 
     def sources(self, sources: tuple[str, ...]) -> list[str]:
-        """The sources, with those of this experiment's task for `task:module,sizes`."""
+        """The sources, where those of the experiment's task replace `task:module,sizes`."""
         return self.task.with_own(sources)
 
     def use_hardware(self) -> None:

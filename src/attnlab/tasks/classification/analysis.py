@@ -22,7 +22,9 @@ def classify(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """The probability of each class and the weight of each token, pads among them.
+    """The probability of each class and the weight of each token.
+
+    Returns source (S tokens, pads among them), label, probabilities by class, and attention (S).
 
     Raises ExperimentError for whatever does not fit the model or the text.
     """

@@ -72,6 +72,10 @@ def translate(
     Args:
         settings: of the search, as a `Translator` takes them.
 
+    Returns:
+        source (S tokens), target (T tokens), ids (T), log_probs (T), likeliest (T lists of [token,
+        id, probability]), attention (T, S; None for a model without), text and score.
+
     Raises ExperimentError for whatever does not fit the model or the text.
     """
     source = Source.read(translator, text, edit, intervene)
@@ -102,6 +106,9 @@ def score(
     """How likely each token of a given target is after the tokens before it.
 
     target: a text, or the ids of its tokens, the last one `<eos>` or not.
+
+    Returns what `translate` returns, but for the score. Raises ExperimentError for whatever does
+    not fit the model or the text.
     """
     source = Source.read(translator, text, edit, intervene)
     if isinstance(target, str):
@@ -116,7 +123,7 @@ def score(
 def read_target(
     translator: Translator, source: Source, target: Sequence[int], intervene: Intervention
 ) -> dict[str, Any]:
-    """Tokens, log-probabilities, likeliest tokens and attention of a source and a given target.
+    """What `translate` returns, but for text and score, of a source and a given target.
 
     The target has `<eos>` unless the length limit cut it off.
     """
@@ -153,7 +160,10 @@ def _likeliest_tokens(log_probs: Tensor, tokenizer: Tokenizer) -> list[list[list
 
 
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
-    """The ids as they are; raises ExperimentError for an unknown id."""
+    """The ids of a target, checked to be in the vocabulary.
+
+    Raises ExperimentError for an unknown id.
+    """
     try:
         return [translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:

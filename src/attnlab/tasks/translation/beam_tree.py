@@ -51,6 +51,7 @@ class BeamRecorder:
     node_of: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, TrackedState]:
+        """The memory and the first state of the model, at the root of a new tree."""
         memory, state = self.model.encode(source, source_mask)
         root = self._add(parent=None, token=None, log_prob=0.0, status="kept")
         return memory, TrackedState(state, [root])
@@ -58,6 +59,7 @@ class BeamRecorder:
     def step(
         self, tokens: Tensor, state: TrackedState, memory: Any
     ) -> tuple[Tensor, TrackedState, Tensor | None]:
+        """Logits (K, V), state and weights of the model's step; its candidates join the tree."""
         # 1. The rows are the hypotheses that the search kept; at first, there is the empty one.
         nodes = state.nodes
         if len(self.nodes) > 1:

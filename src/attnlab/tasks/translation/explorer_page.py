@@ -26,6 +26,7 @@ ANALYSES: dict[str, Callable[..., Any]] = {
 
 
 def page_of(translator: Translator) -> ExplorerPage:
+    """What the explorer's page shows of a translator."""
     return ExplorerPage(
         kind="translation",
         example=EXAMPLE,
@@ -36,7 +37,10 @@ def page_of(translator: Translator) -> ExplorerPage:
 
 
 def read_pairs(folder: Path) -> PreparedData:
-    """The prepared pairs of a folder; raises ExperimentError where it has other data, or none."""
+    """The prepared pairs of a folder.
+
+    Raises ExperimentError where it has other data, or none.
+    """
     has_pairs = all((folder / name).is_file() for name in PreparedData.tokenizer_files)
     if (folder / "data.json").is_file() and not has_pairs:
         raise ExperimentError(f"--data {folder} holds no sentence pairs; leave it out")

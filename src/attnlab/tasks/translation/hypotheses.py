@@ -20,7 +20,7 @@ MAX_READABLE_LENGTH = 60  # tokens; a picture of a longer sentence is unreadable
 
 @dataclass(frozen=True)
 class HypothesisText:
-    """Converts hypotheses to text.
+    """Converts a hypothesis to text.
 
     replace_unknown: replace each `<unk>` by the text of the source token that it attended to most,
         pads and `<eos>` excluded (Jean et al. 2015; Luong, Sutskever et al. 2015). An `<unk>`

@@ -63,4 +63,5 @@ def with_settings(own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[s
 
 
 def _settings(search: type) -> set[str]:
+    """The names of a search's settings."""
     return set(inspect.signature(search).parameters)

@@ -93,7 +93,7 @@ class Translation(Task):
         return names
 
     def check_data(self, experiment: Experiment, data: PreparedData) -> None:
-        """Warns too, where a search would cut off references of the split that it is for."""
+        """As `Task.check_data`, and warn where a search would cut off references of its split."""
         super().check_data(experiment, data)
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search)

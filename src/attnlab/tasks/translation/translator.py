@@ -104,7 +104,10 @@ class Scored:
 
     @property
     def map(self) -> AttentionMap:
-        """As `Translation.map`."""
+        """The attention with its tokens, to draw.
+
+        Raises ExperimentError for a model without attention.
+        """
         return attention_map(self, title=f"{self.source} → {self.target}")
 
     def _repr_html_(self) -> str:
@@ -112,6 +115,10 @@ class Scored:
 
 
 def attention_map(answer: Translation | Scored, title: str) -> AttentionMap:
+    """The attention of an answer with its tokens, to draw.
+
+    Raises ExperimentError for a model without attention.
+    """
     if answer.attention is None:
         raise ExperimentError("this model has no attention to draw")
     return AttentionMap(answer.source_tokens, answer.tokens, answer.attention, title)
@@ -434,7 +441,10 @@ class Translator(Predictor):
             raise ExperimentError(f"force: {error}") from None
 
     def _target_id(self, token: str | int) -> int:
-        """As `Tokenizer.id_of`, also of a token in another Unicode form than the vocabulary's."""
+        """The id of a target token, which may have another Unicode form than the vocabulary's.
+
+        Raises ValueError where the vocabulary lacks it.
+        """
         try:
             return self.target_tokenizer.id_of(token)
         except ValueError:
