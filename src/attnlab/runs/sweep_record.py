@@ -174,7 +174,7 @@ def name_of(choices: Mapping[str, str]) -> str:
 
 
 def short_key(key: str) -> str:
-    """`attention` of `model/attention`, `learning_rate` of `training.optimizer.learning_rate`."""
+    """`attention` of `model/attention`, `lr` of `training.optimizer.lr`."""
     return key.replace("/", ".").rpartition(".")[2]
 
 
