@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attnlab.explorer.analysis import classify, describe, translate
-from attnlab.explorer.step_numbers import step_numbers
 from entry_points import TINY, Command, succeeded
 from test_classification import TASK, corpus
 
 import attnlab
 from attnlab.errors import ExperimentError
+from attnlab.tasks.classification.analysis import classify
+from attnlab.tasks.translation.analysis import parts_of, translate
+from attnlab.tasks.translation.step_numbers import step_numbers
 
 
 def own_encoder(folder: Path) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def test_translator_over_an_own_encoder_trains_evaluates_and_is_explored(
     assert (decoder["cell"], decoder["layers"], decoder["layer_dropout"]) == ("gru", 1, 0.0)
 
     text = "a b c"
-    assert describe(translator)["score"] == "Bahdanau"
+    assert parts_of(translator)["score"] == "Bahdanau"
     answer = translate(translator, text)
     assert len(answer["attention"]) == len(answer["target"])
     (head,) = step_numbers(translator, text, answer["ids"])["heads"]
