@@ -25,6 +25,7 @@ from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.encoders.encoder import Encoder
+from attnlab.model.normalisers import Normaliser, Softmax
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
@@ -342,6 +343,12 @@ def test_bind_partial_node_of_a_library_is_called_with_its_first_parameter():
 def test_bind_partial_node_of_a_seam_is_the_same_as_without(own_module):
     node = {"_target_": f"{own_module}.OwnScore", "scale": 2, "_partial_": True}
     assert bind(node, Score)(query_size=3, key_size=3).scale == 2
+
+
+def test_bind_node_of_a_seam_without_runtime_arguments_needs_no_partial():
+    node = {"_target_": "attnlab.model.normalisers.Softmax"}
+    bound = bind_sections({"it": node}, {"it": Part[Normaliser]})
+    assert isinstance(bound["it"](), Softmax)
 
 
 @pytest.mark.parametrize("given", ["all", 1, None])

@@ -30,6 +30,7 @@ from attnlab.config.part import Part, construct
 from attnlab.config.renamed import new_name, new_target
 from attnlab.config.signature import (
     PACKAGE,
+    belongs_to_seam,
     constructor_hints,
     declared_runtime_arguments,
     runtime_arguments,
@@ -163,9 +164,7 @@ def _makes_part(
 ) -> bool:
     """Whether a node gives a Part, which the program calls, and no object."""
     given = node.get(PARTIAL, False)
-    # A base class that names no run-time argument still says that the program builds it.
-    is_built_later = hasattr(place.kind, "runtime_arguments")
-    is_called = place.takes_partial or is_built_later
+    is_called = place.takes_partial or belongs_to_seam(place.kind)
     where = f"{path}.{PARTIAL}" if path else PARTIAL
     if not isinstance(given, bool):
         problems.append(f"{where} must be true or false, got {show(given)}")
@@ -493,7 +492,7 @@ def places_of(annotation: Any) -> list[Place]:
     if origin is Part:
         kind = arguments[0]
         # The base class of a seam says what its classes are given; a library's class does not.
-        return [Place(kind, takes_partial=not hasattr(kind, "runtime_arguments"))]
+        return [Place(kind, takes_partial=not belongs_to_seam(kind))]
     if not inspect.isclass(annotation) or issubclass(annotation, Enum):
         return []
     is_of_python = annotation.__module__.split(".")[0] in sys.stdlib_module_names

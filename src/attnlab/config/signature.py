@@ -46,6 +46,11 @@ def declared_runtime_arguments(target: type) -> tuple[str, ...]:
     return getattr(target, "runtime_arguments", ())
 
 
+def belongs_to_seam(target: type) -> bool:
+    """Whether the base class of a seam says what the program gives this class, be it nothing."""
+    return hasattr(target, "runtime_arguments")
+
+
 def takes_more_settings(target: type) -> bool:
     """Whether a constructor has `**kwargs`, which take any setting unchecked."""
     return any(
