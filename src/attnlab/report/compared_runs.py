@@ -85,22 +85,22 @@ class ComparedRuns:
     @property
     def choices(self) -> list[str]:
         """The names of all choices."""
-        return list(dict.fromkeys(name for run in self.runs for name in run.choices))
+        names = [name for run in self.runs for name in run.choices]
+        return list(dict.fromkeys(names))
 
     @property
     def parameters(self) -> list[str]:
         """The names of all parameters of any run, those with short names first."""
-        return sorted(
-            {name for run in self.runs for name in run.parameters},
-            key=lambda name: ("." in name, name),
-        )
+        names = {name for run in self.runs for name in run.parameters}
+        return sorted(names, key=lambda name: ("." in name, name))
 
 
 @dataclass(frozen=True, eq=False)
 class System:
     """The runs that agree in all choices but the seed.
 
-    number: its place in the order of reading; selects its colour."""
+    number: its place in the order of reading; selects its colour.
+    """
 
     name: str
     number: int
@@ -131,7 +131,11 @@ def systems_of(runs: Sequence[ComparedRun]) -> list[System]:
     by_name: dict[str, list[ComparedRun]] = {}
     for run in runs:
         by_name.setdefault(run.system, []).append(run)
-    return [System(name, number, members) for number, (name, members) in enumerate(by_name.items())]
+
+    systems: list[System] = []
+    for name, members in by_name.items():
+        systems.append(System(name, len(systems), members))
+    return systems
 
 
 def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
@@ -139,12 +143,11 @@ def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
 
     Systems without the measure are left out.
     """
-    means = {
-        each.name: sum(values) / len(values)
-        for each in systems
-        if (values := each.measured(measure.name))
-    }
-    return sorted(
-        (each for each in systems if each.name in means),
-        key=lambda each: -measure.sign * means[each.name],
-    )
+    means = {}
+    for system in systems:
+        values = system.measured(measure.name)
+        if values:
+            means[system.name] = sum(values) / len(values)
+
+    measured = [system for system in systems if system.name in means]
+    return sorted(measured, key=lambda system: -measure.sign * means[system.name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison_figures import attention_side_by_side, figures_of
-from attnlab.report.findings import Findings
+from attnlab.report.findings import Estimate, Findings
 
 PAGE = "index.html"
 
@@ -31,9 +31,8 @@ def write_comparison(
     sentences: how many show their attention, at most.
     """
     figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
-    page = render(
-        "comparison.html", _content(compared, findings, figures, sentences), "attnlab.report"
-    )
+    content = _content(compared, findings, figures, sentences)
+    page = render("comparison.html", content, "attnlab.report")
     with atomic_folder(into) as folder:
         for name, picture in figures.items():
             (folder / f"{name}.png").write_bytes(picture)
@@ -45,8 +44,12 @@ def write_comparison(
 def _content(
     compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
 ) -> dict[str, Any]:
+    """What the page shows, by the names in its template."""
     wanted = findings.measures.named(findings.wanted.measure)
-    measured = compared.measures.in_order({name for run in compared.runs for name in run.measured})
+    pictures = {name: inline_png(picture) for name, picture in figures.items()}
+    pairs = {(pair.first, pair.second): pair for pair in findings.pairs}
+    attention = attention_side_by_side(findings.systems, wanted.name, sentences)
+    measured = [compared.measures.named(name) for name in _measured_names(compared)]
     return {
         "title": compared.title,
         "compared": compared,
@@ -57,20 +60,25 @@ def _content(
         "others": _other_measures(findings),
         "letters_sentence": letters_sentence(findings),
         "notes": notes(findings),
-        "pictures": {name: inline_png(picture) for name, picture in figures.items()},
-        "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
+        "pictures": pictures,
+        "pairs": pairs,
         "p_shown": p_shown,
-        "attention": attention_side_by_side(findings.systems, wanted.name, sentences),
-        "measured": [compared.measures.named(name) for name in measured],
+        "attention": attention,
+        "measured": measured,
     }
+
+
+def _measured_names(compared: ComparedRuns) -> list[str]:
+    """The names of all measures that any run has, in the order of the page."""
+    names = {name for run in compared.runs for name in run.measured}
+    return compared.measures.in_order(names)
 
 
 def _other_measures(findings: Findings) -> list[Measure]:
     """Measures in the columns after the wanted one: costs, then other metrics."""
     others = [name for name in findings.estimates if name != findings.wanted.measure]
-    return [
-        findings.measures.named(name) for name in sorted(others, key=lambda name: name not in COSTS)
-    ]
+    others.sort(key=lambda name: name not in COSTS)
+    return [findings.measures.named(name) for name in others]
 
 
 def ranking(findings: Findings) -> list[dict[str, Any]]:
@@ -98,11 +106,14 @@ def ranking(findings: Findings) -> list[dict[str, Any]]:
 
 
 def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
+    """`31.2 ± 0.4`; without a deviation for one seed, and a dash where nothing was measured."""
     found = findings.estimates[measure.name].get(system)
     if found is None:
         return "–"
     mean = measure.shown(found.mean)
-    return mean if found.std is None else f"{mean} ± {measure.shown(found.std)}"
+    if found.std is None:
+        return mean
+    return f"{mean} ± {measure.shown(found.std)}"
 
 
 def p_shown(p: float | None) -> str:
@@ -117,58 +128,68 @@ def percent(confidence: float) -> str:
 
 
 def letters_sentence(findings: Findings) -> str:
-    if len(findings.systems) == 1:
+    """What the letters beside the systems mean, and how they were tested."""
+    num_systems = len(findings.systems)
+    if num_systems == 1:
         return "There is one system, and nothing to compare it with."
-    count = len(findings.systems) * (len(findings.systems) - 1) // 2
     if not any(findings.letters[findings.wanted.measure].values()):
         return (
             "With one seed a system, and a measure that does not come from sentences, no "
             "difference can be tested."
         )
+    count = num_systems * (num_systems - 1) // 2
+    pairs = "1 pair" if count == 1 else f"{count} pairs"
     return (
         "Systems that share a letter cannot be told apart (two-level bootstrap with "
-        f"{findings.wanted.samples:,} samples, Holm's correction over {count} "
-        f"pair{'s' * (count != 1)}, {percent(findings.wanted.confidence)})."
+        f"{findings.wanted.samples:,} samples, Holm's correction over {pairs}, "
+        f"{percent(findings.wanted.confidence)})."
     )
 
 
 def notes(findings: Findings) -> list[str]:
     """Sentences about the intervals and tests of this comparison."""
-    said = []
-    of_measure = findings.estimates[findings.wanted.measure]
-    for over in dict.fromkeys(found.over for found in of_measure.values()):
-        names = [name for name, found in of_measure.items() if found.over == over]
-        of_whom = "" if len(names) == len(of_measure) else f" of {', '.join(names)}"
+    estimates = findings.estimates[findings.wanted.measure]
+    sentences = [*_interval_notes(estimates), *_seed_notes(estimates)]
+    sentences += _not_resampled(findings)
+
+    test_sets = len({run.test_set for system in findings.systems for run in system.runs})
+    if test_sets > 1:
+        sentences.append(
+            f"There are {test_sets} test sets: between systems that were tested on different ones, "
+            "sentences are not paired, and a difference may be one of the sentences."
+        )
+    return sentences
+
+
+def _interval_notes(estimates: Mapping[str, Estimate]) -> Iterator[str]:
+    """What the intervals were drawn over, a sentence for all systems that agree in it."""
+    for over in dict.fromkeys(found.over for found in estimates.values()):
+        names = [name for name, found in estimates.items() if found.over == over]
+        of_whom = "" if len(names) == len(estimates) else f" of {', '.join(names)}"
         if over:
-            said.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
+            yield f"The interval{of_whom} is that of the mean, drawn over {over}."
         else:
-            said.append(
+            yield (
                 f"There is no interval{of_whom}: "
                 "one seed, and a measure that does not come from sentences."
             )
-    single = [name for name, found in of_measure.items() if found.seeds == 1]
-    if len(single) == len(of_measure):
-        said.append(
+
+
+def _seed_notes(estimates: Mapping[str, Estimate]) -> Iterator[str]:
+    """What can be known from so few seeds."""
+    single = [name for name, found in estimates.items() if found.seeds == 1]
+    if len(single) == len(estimates):
+        yield (
             "Every system has one seed: "
             "how much another would change is unknown, and no test covers it."
         )
     elif single:
-        said.append(
+        yield (
             f"{', '.join(single)} has one seed; "
             "tests take it to scatter as the system beside it does."
         )
-    if any(found.seeds == 2 for found in of_measure.values()):
-        said.append(
-            "Two seeds say little of how far seeds scatter, so an interval over two is wide."
-        )
-    said += _not_resampled(findings)
-    test_sets = len({run.test_set for system in findings.systems for run in system.runs})
-    if test_sets > 1:
-        said.append(
-            f"There are {test_sets} test sets: between systems that were tested on different ones, "
-            "sentences are not paired, and a difference may be one of the sentences."
-        )
-    return said
+    if any(found.seeds == 2 for found in estimates.values()):
+        yield "Two seeds say little of how far seeds scatter, so an interval over two is wide."
 
 
 def _not_resampled(findings: Findings) -> list[str]:
@@ -188,12 +209,13 @@ def _not_resampled(findings: Findings) -> list[str]:
 
 def _write_runs(compared: ComparedRuns, path: Path) -> None:
     """A row for each run: choices, seed, measures."""
-    measured = compared.measures.in_order({name for run in compared.runs for name in run.measured})
+    measured = _measured_names(compared)
+    columns = ["run", "system", *compared.choices, "seed", *measured, "run_id"]
     rows = []
     for run in compared.runs:
         names = {"run": run.name, "system": run.system, "run_id": run.run_id}
         rows.append({**names, **run.choices, "seed": run.seed, **run.measured})
-    _write(path, ["run", "system", *compared.choices, "seed", *measured, "run_id"], rows)
+    _write(path, columns, rows)
 
 
 def _write_systems(findings: Findings, path: Path) -> None:

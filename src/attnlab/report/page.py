@@ -56,15 +56,17 @@ def write_report(
     signatures = read_json(evaluation / SIGNATURES, "evaluate")
     info = read_json(data / "data.json", "prepare")
     stats = read_json(data / "stats.json", "prepare")
+
     content, figures = section.content(evaluation, stats)
     curves = learning_curves(read_history(training / "history.csv"))
     if curves is not None:
         figures["curves"] = curves
     pictures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures.items()}
+    inline_pictures = {name: inline_png(png) for name, png in pictures.items()}
+
     own = {name: metric.measure(name) for name, metric in own_metrics.items()}
     metrics = {measure.name: measure for measure in _in_order(section, own, measured)}
-    names = [*section.headlines, *own]
-    headlines = [name for name in names if measured.get(name) is not None]
+    headlines = [name for name in (*section.headlines, *own) if measured.get(name) is not None]
     page = {
         **content,
         "title": readable_name(config),
@@ -76,9 +78,10 @@ def write_report(
         "config": _shown(config),
         "info": info,
         "stats": stats,
-        "pictures": {name: inline_png(png) for name, png in pictures.items()},
+        "pictures": inline_pictures,
     }
     text = render(section.template, page, section.package, "attnlab.report")
+
     with atomic_folder(into) as folder:
         (folder / "pictures").mkdir()
         for name, png in pictures.items():
@@ -89,14 +92,16 @@ def write_report(
 def _in_order(
     section: ReportSection, own: Mapping[str, Measure], measured: Mapping[str, Any]
 ) -> list[Measure]:
-    """What is known of the metrics, in the order of the page, those that it knows first."""
-    of_task_and_own = (*section.measures, *own.values())
-    known = [measure for measure in of_task_and_own if measure.name in measured]
-    others = sorted(set(measured) - {measure.name for measure in known})
-    return known + [section.known.named(name) for name in others]
+    """What is known of the metrics: the described ones first, in their order, then all others."""
+    described = (*section.measures, *own.values())
+    present = [measure for measure in described if measure.name in measured]
+    their_names = {measure.name for measure in present}
+    others = [section.known.named(name) for name in sorted(set(measured) - their_names)]
+    return present + others
 
 
 def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(dotted path, value as text) of each setting."""
     return [(path, as_text(value)) for path, value in leaves(config)]
 
 
@@ -107,7 +112,8 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
     """
     rows: list[dict[str, Any]] = []
     for path in _CHOICES:
-        node, section = value_at(config, path), path.rpartition(".")[2]
+        node = value_at(config, path)
+        section = path.rpartition(".")[2]
         if node is None and path != "model.attention":
             continue
 
@@ -118,9 +124,10 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
             continue
 
         # The chosen file, or the class in words where it differs from the section's name.
-        name = choices.get(path.replace(".", "/")) or choice_name(node) or ""
-        if name == section:
-            name = choices.get(path.replace(".", "/"), "")
+        name = choices.get(path.replace(".", "/"), "")
+        class_in_words = choice_name(node) or ""
+        if not name and class_in_words != section:
+            name = class_in_words
         own_rows = {other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")}
         hidden = {"_target_", "_partial_", *own_rows}
         values = {key: value for key, value in node.items() if key not in hidden}

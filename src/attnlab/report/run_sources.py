@@ -21,11 +21,7 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.project import pipeline_command
-from attnlab.report.compared_runs import (
-    ComparedRun,
-    ComparedRuns,
-    LeftOut,
-)
+from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -53,32 +49,40 @@ def runs_of_sweep(
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
-    reasons = [(job, _why_left_out(job, runs_folder)) for job in jobs]
-    finished = [job for job, why in reasons if why is None]
-    left_out = [LeftOut(job.name, why) for job, why in reasons if why is not None]
-    if record.points > len(jobs):
-        left_out.append(
-            LeftOut(f"{record.points - len(jobs)} more of {record.points} points", "not started")
-        )
+    finished = []
+    left_out = []
+    for job in jobs:
+        reason = _why_left_out(job, runs_folder)
+        if reason is None:
+            finished.append(job)
+        else:
+            left_out.append(LeftOut(job.name, reason))
+    not_started = record.points - len(jobs)
+    if not_started > 0:
+        left_out.append(LeftOut(f"{not_started} more of {record.points} points", "not started"))
     if not finished:
         raise ExperimentError(
             f"sweep: no point of {record.identity} ({record.name}) is finished and evaluated; the "
             "same command goes on, and chain=true evaluates"
         )
+
     keys = [key for key in record.varies if key != SEED]
+    runs = [_run_of_job(job, keys, runs_folder, allow) for job in finished]
     command = f"{pipeline_command('train')} -m {shlex.join(record.overrides)}"
-    return _compared(
-        [_run_of_job(job, keys, runs_folder, allow) for job in finished],
-        record.name,
-        [("sweep", record.identity), ("varied", ", ".join(record.varies)), ("command", command)],
-        left_out,
-        record.run_id,
-    )
+    facts = [
+        ("sweep", record.identity),
+        ("varied", ", ".join(record.varies)),
+        ("command", command),
+    ]
+    return _compared(runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id)
 
 
 def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
+    """The reason to leave a job out of the comparison; None if it can be compared."""
+    if job.status == "failed":
+        return f"failed: {job.error}"
     if job.status != "finished":
-        return f"failed: {job.error}" if job.status == "failed" else "still running, or stopped"
+        return "still running, or stopped"
     if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():
         return "its folder in runs/points is gone; the same command makes it again"
     evaluation = Path(job.output) / "evaluation"
@@ -90,16 +94,15 @@ def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
 def _run_of_job(
     job: JobRecord, keys: Sequence[str], runs_folder: Path, allow: Collection[str]
 ) -> ComparedRun:
+    """A finished job as a run; keys: of the choices that the sweep varies."""
     point = runs_folder / "points" / str(job.identity)
-    records, _ = MetricSpool(point / SPOOL_NAME).read()
-    peak = next(
-        (record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None
-    )
+    peak = _last_peak(point / SPOOL_NAME)
     cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
     config = read_json(point / "model" / "config.json", "train")
+    choices = {key: job.choices[key] for key in keys if key in job.choices}
     return ComparedRun(
         name=job.name,
-        choices={key: job.choices[key] for key in keys if key in job.choices},
+        choices=choices,
         seed=str(config["seed"]),
         **_evaluated(Path(job.output) / "evaluation", allow),
         history=read_history(point / "training" / "history.csv"),
@@ -109,8 +112,17 @@ def _run_of_job(
     )
 
 
+def _last_peak(spool: Path) -> float | None:
+    """The last memory peak that a training logged; None where it logged none."""
+    records, _ = MetricSpool(spool).read()
+    for record in reversed(records):
+        if _PEAK in record.metrics:
+            return record.metrics[_PEAK]
+    return None
+
+
 def _evaluated(folder: Path, allow: Collection[str]) -> dict[str, Any]:
-    """What a run has from its evaluation folder."""
+    """The arguments of `ComparedRun` that come from a run's evaluation folder."""
     task = task_of_evaluation(folder, allow)
     section = task.report_section()
     evaluation = read_evaluation(folder, section.sentences_file)
@@ -130,6 +142,7 @@ def _params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str, float]:
+    """The costs that were measured, by name."""
     costs = {CPU_SECONDS.name: cpu_seconds, PEAK_MEGABYTES.name: peak_megabytes}
     return {name: value for name, value in costs.items() if value is not None}
 
@@ -141,30 +154,31 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
 
     Raises ExperimentError for a folder without these.
     """
-    params = []
-    for folder in folders:
-        if not (folder / "resolved.yaml").is_file():
-            raise ExperimentError(
-                f"builds: there is no {folder / 'resolved.yaml'}; run the compose stage first"
-            )
-        config = yaml.safe_load((folder / "resolved.yaml").read_text(encoding="utf-8"))
-        config.pop("hydra", None)
-        params.append(_params(config))
-    keys = varying(params)
-    built = [
-        ComparedRun(
+    params_of_builds = [_params(_config_of_build(folder)) for folder in folders]
+    keys = varying(params_of_builds)
+    runs = []
+    for folder, params in zip(folders, params_of_builds, strict=True):
+        run = ComparedRun(
             name=folder.name,
-            choices={key: each.get(key, "null") for key in keys},
-            seed=each.get(SEED, ""),
+            choices={key: params.get(key, "null") for key in keys},
+            seed=params.get(SEED, ""),
             **_evaluated(folder / "evaluation", allow),
             history=read_history(folder / "training" / "history.csv"),
-            parameters=each,
+            parameters=params,
         )
-        for folder, each in zip(folders, params, strict=True)
-    ]
-    return _compared(
-        built, None, [("builds", ", ".join(folder.name for folder in folders))], [], None
-    )
+        runs.append(run)
+    names = ", ".join(folder.name for folder in folders)
+    return _compared(runs, varied=None, facts=[("builds", names)], left_out=[], parent=None)
+
+
+def _config_of_build(folder: Path) -> dict[str, Any]:
+    """The config that the compose stage wrote, without Hydra's own section."""
+    path = folder / "resolved.yaml"
+    if not path.is_file():
+        raise ExperimentError(f"builds: there is no {path}; run the compose stage first")
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config.pop("hydra", None)
+    return config
 
 
 def runs_of_tracker(
@@ -183,33 +197,47 @@ def runs_of_tracker(
     Raises:
         ExperimentError: there is nothing to compare.
     """
-    bare = [run for run in stored if run.evaluation is None or not has_evaluation(run.evaluation)]
-    without = [f"{run.name} ({run.run_id}) has no evaluation among its artifacts" for run in bare]
-    if bare and named:
+    setting, query = asked
+    evaluated = []
+    unevaluated = []
+    for run in stored:
+        if run.evaluation is not None and has_evaluation(run.evaluation):
+            evaluated.append(run)
+        else:
+            unevaluated.append(run)
+    if unevaluated and named:
         raise ExperimentError(
-            [f"{asked[0]}: {sentence}; evaluate it first, or leave it out" for sentence in without]
+            [
+                f"{setting}: {run.name} ({run.run_id}) has no evaluation among its artifacts; "
+                "evaluate it first, or leave it out"
+                for run in unevaluated
+            ]
         )
-    evaluated = [run for run in stored if run not in bare]
     if not evaluated:
-        raise ExperimentError(f"{asked[0]}: no run with an evaluation was found by {asked[1]!r}")
+        raise ExperimentError(f"{setting}: no run with an evaluation was found by {query!r}")
+
     keys = varying([run.params for run in evaluated])
-    runs = [
-        ComparedRun(
-            name=run.name,
-            choices={key: run.params.get(key, "null") for key in keys},
-            seed=run.params.get(SEED, ""),
-            **_evaluated(run.evaluation, allow),
-            history=run.history,
-            costs=_costs(run.metrics.get("time/training_cpu_seconds"), run.metrics.get(_PEAK)),
-            parameters=run.params,
-            run_id=run.run_id,
-        )
-        for run in evaluated
-        if run.evaluation is not None
-    ]
+    runs = [_run_of_tracker(run, keys, allow) for run in evaluated]
+    left_out = [LeftOut(run.name, "no evaluation among its artifacts") for run in unevaluated]
+    # Only where all runs are children of one sweep can the comparison be added to its run.
     parents = {run.parent for run in evaluated}
-    left_out = [LeftOut(run.name, "no evaluation among its artifacts") for run in bare]
-    return _compared(runs, None, [asked], left_out, parents.pop() if len(parents) == 1 else None)
+    parent = parents.pop() if len(parents) == 1 else None
+    return _compared(runs, varied=None, facts=[asked], left_out=left_out, parent=parent)
+
+
+def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str]) -> ComparedRun:
+    assert run.evaluation is not None
+    cpu = run.metrics.get("time/training_cpu_seconds")
+    return ComparedRun(
+        name=run.name,
+        choices={key: run.params.get(key, "null") for key in keys},
+        seed=run.params.get(SEED, ""),
+        **_evaluated(run.evaluation, allow),
+        history=run.history,
+        costs=_costs(cpu, run.metrics.get(_PEAK)),
+        parameters=run.params,
+        run_id=run.run_id,
+    )
 
 
 def _compared(
@@ -226,30 +254,47 @@ def _compared(
     found: runs without a system, their choices by full keys.
     varied: what varies, for the title; None for the names of the choices.
     """
-    short = short_names(list(dict.fromkeys(key for run in found for key in run.choices)))
+    keys = dict.fromkeys(key for run in found for key in run.choices)
+    short = short_names(list(keys))
     if varied is None:
         varied = " × ".join(short.values()) or "seeds"
         facts = [*facts, ("varied", ", ".join(short.values()) or "nothing but the seed")]
-    first: dict[tuple[str, str], ComparedRun] = {}
+
+    # By system and seed.
+    different: dict[tuple[str, str], ComparedRun] = {}
     left_out = list(left_out)
-    for run, system in zip(found, system_names([run.choices for run in found]), strict=True):
-        others = {
-            key: value
-            for key, value in run.parameters.items()
-            if not {key, key.replace(".", "/")} & {*short, *short.values(), SEED}
-            and not key.startswith(_IRRELEVANT)
-        }
-        choices = {short[key]: value for key, value in run.choices.items()}
-        run = replace(run, system=system, choices=choices, parameters=others)
-        same = first.setdefault((system, run.seed), run)
-        if same is not run:
-            left_out.append(LeftOut(run.name, f"the same choices and seed as {same.name}"))
-    runs, systems = list(first.values()), len({system for system, _ in first})
-    title = (
-        f"{varied}: {len(runs)} run{'s' * (len(runs) != 1)} of {systems} "
-        f"system{'s' * (systems != 1)}"
-    )
+    systems = system_names([run.choices for run in found])
+    for run, system in zip(found, systems, strict=True):
+        earlier = different.get((system, run.seed))
+        if earlier is None:
+            different[system, run.seed] = _in_system(run, system, short)
+        else:
+            left_out.append(LeftOut(run.name, f"the same choices and seed as {earlier.name}"))
+
+    runs = list(different.values())
+    num_systems = len({run.system for run in runs})
+    title = f"{varied}: {_counted(len(runs), 'run')} of {_counted(num_systems, 'system')}"
     return ComparedRuns(title, facts, runs, left_out, parent)
+
+
+def _in_system(run: ComparedRun, system: str, short: Mapping[str, str]) -> ComparedRun:
+    """The run with its system, its choices by short names, and the other parameters that matter.
+
+    short: {key of a choice: its short name}.
+    """
+    choices = {short[key]: value for key, value in run.choices.items()}
+    names_of_choices = {*short, *short.values(), SEED}
+    others = {}
+    for key, value in run.parameters.items():
+        # A group of choices is `model/attention` in a sweep, and `model.attention` in the params.
+        is_choice = key in names_of_choices or key.replace(".", "/") in names_of_choices
+        if not is_choice and not key.startswith(_IRRELEVANT):
+            others[key] = value
+    return replace(run, system=system, choices=choices, parameters=others)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
@@ -261,38 +306,46 @@ def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
 
     runs: the params of each.
     """
-    short = _differing(runs, (key for params in runs for key in params if "." not in key))
+    all_keys = {key for params in runs for key in params}
+    dotted_keys = [key for key in all_keys if "." in key]
+    short_keys = [key for key in all_keys if "." not in key]
+
+    short = _differing(runs, short_keys)
     attends = [params for params in runs if params.get("attention") != "none"]
     if len(attends) < len(runs) and "decoder" not in _differing(attends, short):
         # Without attention there is one decoder: no further choice
         short = [key for key in short if key != "decoder"]
-    groups: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+
+    runs_by_choices: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     for params in runs:
-        groups.setdefault(tuple(params.get(key, "") for key in short), []).append(params)
-    dotted = [
-        key
-        for group in groups.values()
-        for key in _differing(group, (key for params in group for key in params if "." in key))
-    ]
+        choices = tuple(params.get(key, "") for key in short)
+        runs_by_choices.setdefault(choices, []).append(params)
+    dotted: list[str] = []
+    for alike in runs_by_choices.values():
+        dotted += _differing(alike, dotted_keys)
     return list(dict.fromkeys([*short, *dotted]))
 
 
 def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:
-    return [
-        key
-        for key in sorted(set(keys))  # the tracker returns params in any order
-        if key != SEED
-        and not key.startswith(_IRRELEVANT)
-        and len({params.get(key) for params in runs}) > 1
-    ]
+    """Those of the keys in which runs differ and that can affect results; sorted, without seed."""
+    differing = []
+    for key in sorted(keys):  # the tracker returns params in any order
+        values = {params.get(key) for params in runs}
+        is_relevant = key != SEED and not key.startswith(_IRRELEVANT)
+        if is_relevant and len(values) > 1:
+            differing.append(key)
+    return differing
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
     """{key: its last word}, or the whole key where last words collide."""
-    ends = Counter(map(short_key, keys))
-    return {
-        key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys
-    }
+    uses = Counter(map(short_key, keys))
+    names = {}
+    for key in keys:
+        last_word = short_key(key)
+        is_unique = uses[last_word] == 1 and last_word not in _TAKEN
+        names[key] = last_word if is_unique else key
+    return names
 
 
 def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
@@ -301,11 +354,18 @@ def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
     Two names are equal exactly where the choices are. Names round numbers; where two systems would
     share a name, both get their choices as written.
     """
-    written = [" · ".join(f"{key}={value}" for key, value in each.items()) for each in choices]
     names = [name_of(each) for each in choices]
-    sharing: dict[str, set[str]] = {}
+    written = [_as_written(each) for each in choices]
+    written_by_name: dict[str, set[str]] = {}
     for name, text in zip(names, written, strict=True):
-        sharing.setdefault(name, set()).add(text)
-    return [
-        text if len(sharing[name]) > 1 else name for name, text in zip(names, written, strict=True)
-    ]
+        written_by_name.setdefault(name, set()).add(text)
+
+    unique = []
+    for name, text in zip(names, written, strict=True):
+        is_shared = len(written_by_name[name]) > 1
+        unique.append(text if is_shared else name)
+    return unique
+
+
+def _as_written(choices: Mapping[str, str]) -> str:
+    return " · ".join(f"{key}={value}" for key, value in choices.items())
