@@ -39,20 +39,22 @@ def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.
     for number, row in enumerate(rows, start=1):
         stands_at = row.get(PLACE) or f"row {number}"
         place = f"{stands_at} of split {split!r}"
-        written.append(
-            " ".join(
-                link for column in columns for link in _links_of(row, column, place, first_word)
-            )
-        )
+        links: list[str] = []
+        for column in columns:
+            links += _links_of(row, column, place, first_word)
+        written.append(" ".join(links))
     return rows.remove_columns(columns).add_column("alignments", written)
 
 
 def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> list[str]:
     """The links of a cell, counted from 0; those of `possible_alignments` are possible."""
-    cell, texts = row[column], (row["source"], row["target"])
+    cell = row[column]
+    texts = (row["source"], row["target"])
     if cell is None or not all(isinstance(text, str) for text in texts):
         return []  # rows without text are dropped
+
     links = []
+    # A cell that is no text cannot be a link, which the error says.
     for link in cell.split() if isinstance(cell, str) else [cell]:
         found = _LINK.fullmatch(link) if isinstance(link, str) else None
         if found is None:
@@ -70,9 +72,9 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
                     f"words, numbered {first_word} to {words - 1 + first_word}; data.first_word "
                     "says whether they count from 0 or 1"
                 )
-        links.append(
-            f"{places[0]}{'-' if found[2] == '-' and column == 'alignments' else '?'}{places[1]}"
-        )
+        is_sure = found[2] == "-" and column == "alignments"
+        mark = "-" if is_sure else "?"
+        links.append(f"{places[0]}{mark}{places[1]}")
     return links
 
 
@@ -86,17 +88,21 @@ def links_between_tokens(
     text: links as `with_links` writes them.
     source_words, target_words: of each token, as `words_of_tokens` gives them.
     """
-    sure, possible = set(), set()
-    for source, mark, target in (_LINK.fullmatch(link).groups() for link in text.split()):  # type: ignore[union-attr]
+    sure: set[tuple[int, int]] = set()
+    possible: set[tuple[int, int]] = set()
+    for link in text.split():
+        source, mark, target = _LINK.fullmatch(link).groups()  # type: ignore[union-attr]
         targets = _positions(target_words, int(target))
         sources = _positions(source_words, int(source))
-        links = {(t, s) for t in targets for s in sources}
-        possible |= links
-        sure |= links if mark == "-" else set()
+        between_tokens = {(t, s) for t in targets for s in sources}
+        possible |= between_tokens
+        if mark == "-":
+            sure |= between_tokens
     return sorted(map(list, sure)), sorted(map(list, possible))
 
 
 def _positions(words: Sequence[int], word: int) -> list[int]:
+    """The positions of the tokens that lie in a word."""
     return [i for i, each in enumerate(words) if each == word]
 
 
@@ -107,9 +113,10 @@ def words_of_tokens(text: str, offsets: Sequence[Sequence[int]]) -> list[int]:
         to the first.
     """
     spans = [found.span() for found in _WORD.finditer(text)]
-    # That ends behind its start
-    first = [bisect_right(spans, start, key=lambda span: span[1]) for start, _ in offsets]
-    return [
-        word if word < len(spans) and spans[word][0] < end else -1
-        for word, (_, end) in zip(first, offsets, strict=True)
-    ]
+    words = []
+    for start, end in offsets:
+        # The first word that ends behind the token's start; the token may also end before it.
+        word = bisect_right(spans, start, key=lambda span: span[1])
+        is_in_word = word < len(spans) and spans[word][0] < end
+        words.append(word if is_in_word else -1)
+    return words

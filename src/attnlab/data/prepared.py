@@ -25,6 +25,7 @@ from attnlab.files import read_own_record
 
 FORMAT = 2
 _REMEDY = "run the prepare stage again"
+# The files of every folder; those of its tokenizers come beside them.
 _SHARED = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json")
 
 
@@ -64,7 +65,9 @@ class LabelledInfo(Info):
 
 
 class MappedSplit(ABC):
-    """A split whose file is mapped; another process maps the file too.
+    """A split whose file is memory-mapped.
+
+    When it is sent to another process, that process maps the file, too.
 
     source_lengths, target_lengths: (rows,) in tokens, from which batches are made.
     """
@@ -101,7 +104,8 @@ class PreparedSplit(MappedSplit):
         super().__init__(path)
         self.source = MappedIds(self._table["source_ids"])
         self.target = MappedIds(self._table["target_ids"])
-        self.source_lengths, self.target_lengths = self.source.lengths, self.target.lengths
+        self.source_lengths = self.source.lengths
+        self.target_lengths = self.target.lengths
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> Batch:
         """The padded batch of these rows."""
@@ -126,10 +130,11 @@ class PreparedSplit(MappedSplit):
         """
         if "source_words" not in self._table.column_names:
             return None
-        return [
-            np.array(self._table[f"{side}_words"][row].as_py(), dtype=np.int64)
-            for side in ("source", "target")
-        ]
+        of_sides = []
+        for side in ("source", "target"):
+            words = self._table[f"{side}_words"][row].as_py()
+            of_sides.append(np.array(words, dtype=np.int64))
+        return of_sides
 
 
 class LabelledSplit(MappedSplit):
@@ -199,7 +204,7 @@ class PreparedFolder(Generic[SplitT, InfoT]):
         return sorted((*_SHARED, *cls.tokenizer_files))
 
     def split(self, name: str) -> SplitT:
-        """name: `train`, `validation` or `test`."""
+        """The split called `train`, `validation` or `test`."""
         if name not in self._splits:
             file = self.folder / f"{name}.arrow"
             try:
@@ -214,9 +219,8 @@ class PreparedFolder(Generic[SplitT, InfoT]):
         digest = hashlib.sha256()
         for name in self.files():
             with (self.folder / name).open("rb") as file:
-                digest.update(
-                    f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
-                )
+                of_file = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{name}:{of_file}\n".encode())
         return digest.hexdigest()
 
 
@@ -225,7 +229,8 @@ class PreparedData(PreparedFolder[PreparedSplit, DataInfo]):
 
     tokenizer_files = ("source_tokenizer.json", "target_tokenizer.json")
     unit = "pairs"
-    split_type, info_type = PreparedSplit, DataInfo
+    split_type = PreparedSplit
+    info_type = DataInfo
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
@@ -241,7 +246,8 @@ class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
 
     tokenizer_files = ("tokenizer.json",)
     unit = "sentences"
-    split_type, info_type = LabelledSplit, LabelledInfo
+    split_type = LabelledSplit
+    info_type = LabelledInfo
 
     @property
     def labels(self) -> list[str]:

@@ -53,18 +53,12 @@ class MappedIds:
     """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        # Views of the file: making them reads nothing.
-        self._batches = [
-            Ragged(
-                batch.values.to_numpy(zero_copy_only=True),
-                batch.offsets.to_numpy(zero_copy_only=True),
-            )
-            for batch in column.chunks
-        ]
+        self._batches = [_view(batch) for batch in column.chunks]
+        # The number of each batch's first row, and of all rows.
         self._starts = np.cumsum([0, *map(len, self._batches)]).tolist()
-        self.lengths: NDArray[np.int32] = np.concatenate(
-            [np.empty(0, np.int32), *(batch.lengths for batch in self._batches)]
-        )
+        lengths = [batch.lengths for batch in self._batches]
+        # The empty array is for a file without rows.
+        self.lengths: NDArray[np.int32] = np.concatenate([np.empty(0, np.int32), *lengths])
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -76,3 +70,10 @@ class MappedIds:
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         """The chosen rows, in the order given."""
         return Ragged.from_rows([self[row] for row in rows.tolist()])
+
+
+def _view(batch: pa.ListArray) -> Ragged:
+    """Lists as a view of their file: making it reads nothing."""
+    values = batch.values.to_numpy(zero_copy_only=True)
+    offsets = batch.offsets.to_numpy(zero_copy_only=True)
+    return Ragged(values, offsets)

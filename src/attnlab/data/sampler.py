@@ -69,16 +69,18 @@ class BatchSampler(Sampler[Rows]):
                 else f"{parts} parts of a batch in {world_size} process(es)"
             )
             raise ValueError(f"there must be a row for each of {pieces}, got {len(source_lengths)}")
-        self.source_lengths, self.target_lengths = (
-            np.asarray(source_lengths),
-            np.asarray(target_lengths),
-        )
-        self.batching, self.seed, self.shuffle = batching, seed, shuffle
-        self.rank, self.world_size, self.parts = rank, world_size, parts
+        self.source_lengths = np.asarray(source_lengths)
+        self.target_lengths = np.asarray(target_lengths)
+        self.batching = batching
+        self.seed = seed
+        self.shuffle = shuffle
+        self.rank = rank
+        self.world_size = world_size
+        self.parts = parts
         self.epoch = 0
         self._skipped = 0
-        self._epoch_of_skip: int | None = None
-        self._planned: tuple[int, list[Rows]] | None = None
+        self._epoch_of_skip: int | None = None  # None until that epoch is iterated
+        self._planned: tuple[int, list[Rows]] | None = None  # an epoch, and its batches
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is that of `epoch`."""
@@ -90,19 +92,21 @@ class BatchSampler(Sampler[Rows]):
         That epoch may be iterated several times: a loader with workers does so twice before it asks
         for a batch.
         """
-        self._skipped, self._epoch_of_skip = batches, None
+        self._skipped = batches
+        self._epoch_of_skip = None
 
     def __iter__(self) -> Iterator[Rows]:
         if self._epoch_of_skip is None:
             self._epoch_of_skip = self.epoch
         skipped = self._skipped if self.epoch == self._epoch_of_skip else 0
-        firsts = range(self.rank, self.world_size * self.parts, self.world_size)
-        pieces = (
-            batch[first :: self.world_size * self.parts]
-            for batch in self.batches()
-            for first in firsts
-        )
-        return itertools.islice(pieces, skipped, None)
+        return itertools.islice(self._pieces(), skipped, None)
+
+    def _pieces(self) -> Iterator[Rows]:
+        """The pieces of every batch that this process takes."""
+        num_pieces = self.world_size * self.parts
+        for batch in self.batches():
+            for piece in range(self.rank, num_pieces, self.world_size):
+                yield batch[piece::num_pieces]
 
     def __len__(self) -> int:
         return len(self.batches()) * self.parts
@@ -115,18 +119,20 @@ class BatchSampler(Sampler[Rows]):
         return self._planned[1]
 
     def _plan(self, epoch: int) -> list[Rows]:
+        """The global batches of an epoch."""
         if not self.shuffle:
             order = np.arange(len(self.source_lengths))
             return self._fill(self._cut(self._by_length(order)))
+
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.source_lengths))
         if not self.batching.bucketed:
             return self._fill(self._cut(order))
-        pool = (
-            len(order)
-            if self.batching.pool is None
-            else self.batching.pool * self._pairs_per_batch()
-        )
+
+        # Sort within pools of shuffled rows, cut each into batches, and shuffle the batches.
+        pool = len(order)
+        if self.batching.pool is not None:
+            pool = self.batching.pool * self._pairs_per_batch()
         batches: list[Rows] = []
         for start in range(0, len(order), pool):
             batches += self._cut(self._by_length(order[start : start + pool]))
@@ -140,26 +146,38 @@ class BatchSampler(Sampler[Rows]):
         that neighbours are alike where one target length ends and the next begins. The sort is
         stable: ties stay in the order given.
         """
-        source, target = self.source_lengths[rows].astype(np.int64), self.target_lengths[rows]
-        return rows[np.lexsort((np.where(target % 2 == 0, source, -source), target))]
+        source = self.source_lengths[rows].astype(np.int64)
+        target = self.target_lengths[rows]
+        in_turns = np.where(target % 2 == 0, source, -source)
+        return rows[np.lexsort((in_turns, target))]  # lexsort's last key is the first to count
+
+    def _widths(self, rows: Rows) -> NDArray[np.integer]:
+        """The longer side of each row, in tokens, `<eos>` counted."""
+        return np.maximum(self.source_lengths[rows], self.target_lengths[rows]) + 1
 
     def _pairs_per_batch(self) -> int:
+        """The number of pairs in a batch, or about how many on average where tokens are counted."""
         if self.batching.by == "sentences":
             return self.batching.size
-        longest = np.maximum(self.source_lengths, self.target_lengths) + 1
-        return max(1, int(self.batching.size / longest.mean()))
+        widths = self._widths(np.arange(len(self.source_lengths)))
+        return max(1, int(self.batching.size / widths.mean()))
 
     def _cut(self, order: Rows) -> list[Rows]:
+        """Rows in batches of at most `size` pairs or tokens, in the order given."""
         size = self.batching.size
         if self.batching.by == "sentences":
             return [order[start : start + size] for start in range(0, len(order), size)]
-        longest = (np.maximum(self.source_lengths, self.target_lengths)[order] + 1).tolist()
-        batches, start, widest = [], 0, 0
-        for i, length in enumerate(longest):
-            widest = max(widest, length)
-            if i > start and widest * (i + 1 - start) > size:
+
+        batches = []
+        start = 0
+        widest = 0
+        for i, width in enumerate(self._widths(order).tolist()):
+            widest = max(widest, width)
+            pairs = i + 1 - start
+            if pairs > 1 and widest * pairs > size:
                 batches.append(order[start:i])
-                start, widest = i, length
+                start = i
+                widest = width
         return [*batches, order[start:]]
 
     def _fill(self, batches: list[Rows]) -> list[Rows]:
@@ -169,25 +187,37 @@ class BatchSampler(Sampler[Rows]):
         """
         filled: list[Rows] = []
         for batch in batches:
-            before = filled.pop() if filled else batch[:0]
-            ours, theirs = self._fewest(batch) - len(batch), self._fewest(before) - len(before)
-            if len(before) and (ours > 0 or theirs > 0):
-                both = np.concatenate([before, batch])
-                border = len(before) + (-ours if ours > 0 else theirs)
-                before, batch = both[:border], both[border:]
-                if min(len(before) - self._fewest(before), len(batch) - self._fewest(batch)) < 0:
-                    before, batch = both[:0], both
-            filled += [part for part in (before, batch) if len(part)]
+            if not len(batch):
+                continue
+            if not filled:
+                filled.append(batch)
+                continue
+            before = filled.pop()
+            missing = self._missing(batch)
+            missing_before = self._missing(before)
+            if missing <= 0 and missing_before <= 0:
+                filled += [before, batch]
+                continue
+
+            # Move the border between the two, towards the one that has rows to give.
+            both = np.concatenate([before, batch])
+            border = len(before) - missing if missing > 0 else len(before) + missing_before
+            before = both[:border]
+            batch = both[border:]
+            if self._missing(before) > 0 or self._missing(batch) > 0:
+                filled.append(both)
+            else:
+                filled += [before, batch]
         return filled
 
-    def _fewest(self, batch: Rows) -> int:
-        """The fewest rows that a batch may have: one for each piece.
+    def _missing(self, batch: Rows) -> int:
+        """How many rows a batch lacks; negative for one that has rows to give.
 
-        It is two where the size allows it, so that one process has the same batches as two.
+        The fewest that it may have are one for each piece, and two where the size allows it, so
+        that one process has the same batches as two.
         """
         width = 1
         if self.batching.by == "tokens" and len(batch):
-            width = 1 + int(
-                np.maximum(self.source_lengths[batch], self.target_lengths[batch]).max()
-            )
-        return max(self.world_size * self.parts, min(2, self.batching.size // width))
+            width = int(self._widths(batch).max())
+        fewest = max(self.world_size * self.parts, min(2, self.batching.size // width))
+        return fewest - len(batch)

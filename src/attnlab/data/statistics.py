@@ -62,12 +62,10 @@ class SplitCounter:
 
     def __init__(self, unit: str, sides: Sequence[str]) -> None:
         self.dropped = DroppedRows()
-        self._unit, self._rows, self._labels, self._unknown = (
-            unit,
-            0,
-            Counter[int](),
-            Counter[str](),
-        )
+        self._unit = unit
+        self._rows = 0
+        self._labels: Counter[int] = Counter()
+        self._unknown: Counter[str] = Counter()  # unknown tokens, by side
         self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
     def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
@@ -76,42 +74,57 @@ class SplitCounter:
         ids: of the kept rows, by side.
         labels: numbers of their classes, where they have some.
         """
-        self._rows += len(next(iter(ids.values())))
+        any_side = next(iter(ids.values()))
+        self._rows += len(any_side)
         self._labels.update(labels)
         for side, lengths in self._lengths.items():
             lengths.update(ids[side].lengths.tolist())
             self._unknown[side] += int(np.count_nonzero(ids[side].values == UNK))
 
     def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
-        """class_names: by their numbers."""
-        labels = {name: self._labels[number] for number, name in enumerate(class_names)}
-        return {
+        """What `stats.json` says of the split.
+
+        class_names: by their numbers.
+        """
+        summary: dict[str, Any] = {
             "rows": self._rows + self.dropped.total,
             self._unit: self._rows,
             "dropped": dict(self.dropped.counts),
             "first_dropped": dict(self.dropped.first),
-            **({"labels": labels} if labels else {}),
-            **{side: self._summary_of_side(side) for side in self._lengths},
         }
+        if class_names:
+            summary["labels"] = {
+                name: self._labels[number] for number, name in enumerate(class_names)
+            }
+        for side in self._lengths:
+            summary[side] = self._summary_of_side(side)
+        return summary
 
     def _summary_of_side(self, side: str) -> dict[str, Any]:
         """The lengths and unknown tokens of a side.
 
         Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences].
         """
-        histogram = sorted(self._lengths[side].items())
+        histogram = [list(each) for each in sorted(self._lengths[side].items())]
         lengths, counts = np.array(histogram).T
+        sentences = int(counts.sum())
         tokens = int((lengths * counts).sum())
-        reached = np.cumsum(counts) / counts.sum()
+        unknown = self._unknown[side]
+
+        # The share of the sentences that are at most so long; the percentiles are where it first
+        # reaches 50 and 95 %.
+        share_up_to = np.cumsum(counts) / sentences
+        median = lengths[np.searchsorted(share_up_to, 0.50)]
+        percentile_95 = lengths[np.searchsorted(share_up_to, 0.95)]
         return {
             "tokens": tokens,
-            "mean_length": round(tokens / int(counts.sum()), 4),
-            "p50_length": int(lengths[np.searchsorted(reached, 0.50)]),
-            "p95_length": int(lengths[np.searchsorted(reached, 0.95)]),
+            "mean_length": round(tokens / sentences, 4),
+            "p50_length": int(median),
+            "p95_length": int(percentile_95),
             "max_length": int(lengths[-1]),
-            "unknown_tokens": self._unknown[side],
-            "unknown_rate": round(self._unknown[side] / tokens, 6),
-            "length_histogram": [list(each) for each in histogram],
+            "unknown_tokens": unknown,
+            "unknown_rate": round(unknown / tokens, 6),
+            "length_histogram": histogram,
         }
 
 
@@ -122,11 +135,14 @@ def remarks(stats: Mapping[str, Any]) -> Iterator[str]:
     """
     for note in stats.get("notes", ()):
         yield f"note: {note}"
+
     for split, counted in stats["splits"].items():
-        if counted["dropped"]:
-            dropped = sum(counted["dropped"].values())
-            reasons = dropped_sentence(counted["dropped"], counted.get("first_dropped", {}))
-            yield f"note: dropped {dropped} of {counted['rows']} rows of {split}: {reasons}"
+        dropped = counted["dropped"]
+        if dropped:
+            total = sum(dropped.values())
+            reasons = dropped_sentence(dropped, counted.get("first_dropped", {}))
+            yield f"note: dropped {total} of {counted['rows']} rows of {split}: {reasons}"
+
     for split, counted in stats["splits"].items():
         for side, size in stats["vocabulary"].items():
             rate = counted[side]["unknown_rate"]

@@ -38,13 +38,13 @@ class Tokenizer:
         self._backend = backend
         self._decoder = backend.decoder
         self._names: dict[int, str] = {}  # asking the library for the same ones again takes longer
-        self._marked = WORD_START in json.dumps(
-            json.loads(backend.to_str())["decoder"], ensure_ascii=False
-        )
+        # Whether tokens at the start of a word begin with WORD_START, which decoding takes away.
+        decoder = json.loads(backend.to_str())["decoder"]
+        self._marked = WORD_START in json.dumps(decoder, ensure_ascii=False)
 
     @property
     def size(self) -> int:
-        """Of the vocabulary, the four special tokens counted."""
+        """The number of tokens in the vocabulary, the four special ones counted."""
         return self._backend.get_vocab_size(with_added_tokens=False)
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -55,17 +55,18 @@ class Tokenizer:
     def encode_rows(self, texts: Sequence[str]) -> Ragged:
         """As `encode_ids`, as one flat array, which is faster."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        rows = Ragged.from_rows([e.ids for e in encodings])
-        return Ragged(np.where(rows.values <= EOS, UNK, rows.values), rows.offsets)
+        rows = Ragged.from_rows([encoding.ids for encoding in encodings])
+        # Text that reads like a special token is unknown text.
+        ids = np.where(rows.values <= EOS, UNK, rows.values)
+        return Ragged(ids, rows.offsets)
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """The [start, end) characters of each text that each of its tokens came from.
 
         Of characters that normalisation put together, the first stands for all.
         """
-        return [
-            e.offsets for e in self._backend.encode_batch(list(texts), add_special_tokens=False)
-        ]
+        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        return [encoding.offsets for encoding in encodings]
 
     def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.
@@ -73,9 +74,15 @@ class Tokenizer:
         unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
         """
         words = itertools.repeat(SPECIAL_TOKENS[UNK]) if unknown is None else iter(unknown)
-        written = [i for i in map(int, ids) if i not in (PAD, BOS, EOS)]
-        tokens = [self._as_token(next(words)) if i == UNK else self._token(i) for i in written]
-        return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
+        tokens = []
+        for i in map(int, ids):
+            if i in (PAD, BOS, EOS):
+                continue
+            tokens.append(self._as_token(next(words)) if i == UNK else self._token(i))
+
+        if self._decoder is None:
+            return " ".join(tokens)
+        return self._decoder.decode(tokens)
 
     def surfaces(self, text: str) -> list[str]:
         """The characters of the text that each token stands for, without surrounding white space.
@@ -85,18 +92,22 @@ class Tokenizer:
         """
         (offsets,) = self.offsets([text])
         starts = [start for start, _ in offsets] + [len(text)]
-        spans = [
-            text[start : max(end, after)]
-            for (start, end), after in zip(offsets, starts[1:], strict=True)
-        ]
-        return [span.strip() or span for span in spans]
+        surfaces = []
+        for (start, end), next_start in zip(offsets, starts[1:], strict=True):
+            span = text[start : max(end, next_start)]
+            surfaces.append(span.strip() or span)  # a token may be white space itself
+        return surfaces
 
     def _as_token(self, word: str) -> str:
-        return WORD_START + word.replace(WORD_START, "_") if self._marked else word
+        """A word in the form of a token, as the decoder takes it."""
+        if not self._marked:
+            return word
+        return WORD_START + word.replace(WORD_START, "_")
 
     def tokens(self, ids: Ids) -> list[str]:
         """A readable name for each id: `<eos>`, `␣` for white space, words without their mark."""
-        tokens = [self._token(int(i)).removeprefix(WORD_START if self._marked else "") for i in ids]
+        mark = WORD_START if self._marked else ""
+        tokens = [self._token(int(i)).removeprefix(mark) for i in ids]
         return [token if token.strip() else "␣" for token in tokens]
 
     def id_of(self, token: str | int) -> int:
@@ -108,21 +119,25 @@ class Tokenizer:
         Raises ValueError for a token that the vocabulary lacks, and for `<pad>` and `<bos>`, which
         no model writes.
         """
-        written = " " if token == "␣" else token
-        names = (
-            [WORD_START + written, written]
-            if self._marked and isinstance(written, str)
-            else [written]
-        )
-        ids = [self._backend.token_to_id(name) if isinstance(name, str) else name for name in names]
-        found = next((i for i in ids if i is not None and 0 <= i < self.size), None)
-        if found is None or found in (PAD, BOS):
+        candidates = self._ids_of_name(token) if isinstance(token, str) else [token]
+        in_vocabulary = [i for i in candidates if i is not None and 0 <= i < self.size]
+        if not in_vocabulary or in_vocabulary[0] in (PAD, BOS):
             raise ValueError(
                 f"{token!r} is no token that the model can write; it has {self.size}, from ids 0 on"
             )
-        return found
+        return in_vocabulary[0]
+
+    def _ids_of_name(self, name: str) -> list[int | None]:
+        """The ids that a name may mean, None for one that there is not."""
+        written = " " if name == "␣" else name
+        spellings = [WORD_START + written, written] if self._marked else [written]
+        return [self._backend.token_to_id(spelling) for spelling in spellings]
 
     def _token(self, i: int) -> str:
+        """The token with this id, its mark included.
+
+        Raises ValueError for an id that is not in the vocabulary.
+        """
         if i not in self._names:
             token = self._backend.id_to_token(i)
             if token is None:

@@ -20,6 +20,7 @@ from attnlab.errors import ExperimentError
 # A word with its start mark, or one punctuation mark: no piece spans two matches.
 _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
+# Arguments of every trainer of the library.
 _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
@@ -39,22 +40,27 @@ class _Trainer(TokenizerTrainer):
     joint: bool = False
 
     def normalizers(self) -> list[Any]:
-        steps: list[Any] = (
-            []
-            if self.normalization == "none"
-            else [getattr(normalizers, self.normalization.upper())()]
-        )
-        return [*steps, normalizers.Lowercase()] if self.lowercase else steps
+        """The steps that every text goes through first, in order."""
+        steps: list[Any] = []
+        if self.normalization != "none":
+            normal_form = getattr(normalizers, self.normalization.upper())
+            steps.append(normal_form())
+        if self.lowercase:
+            steps.append(normalizers.Lowercase())
+        return steps
 
     def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
         """Turn spaces into marks, so that the joined tokens give the text back.
 
         A mark in the text becomes `_`.
         """
-        marks = [normalizers.Replace(WORD_START, "_"), normalizers.Replace(" ", WORD_START)]
-        backend.normalizer = normalizers.Sequence(
-            [*self.normalizers(), *marks, normalizers.Prepend(WORD_START)]
-        )
+        steps = [
+            *self.normalizers(),
+            normalizers.Replace(WORD_START, "_"),
+            normalizers.Replace(" ", WORD_START),
+            normalizers.Prepend(WORD_START),
+        ]
+        backend.normalizer = normalizers.Sequence(steps)
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD_OR_MARK), "isolated")
         backend.decoder = decoders.Sequence(
             [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
@@ -125,23 +131,27 @@ def _train_words(
     vocabulary_size: int | None,
     min_frequency: int,
 ) -> Tokenizer:
+    """Learn a vocabulary of whole words or characters, as the backend splits the texts."""
+    no_limit = 2**31
     trainer = learners.WordLevelTrainer(
-        vocab_size=vocabulary_size or 2**31, min_frequency=min_frequency, **_LEARNER
+        vocab_size=vocabulary_size or no_limit, min_frequency=min_frequency, **_LEARNER
     )
     backend.train_from_iterator(texts, trainer)
     state = json.loads(backend.to_str())
+
     # Special tokens have ids 0 to 3 without a gap, even where the library found them in the text.
-    vocabulary = state["model"]["vocab"]
-    words = sorted((i, word) for word, i in vocabulary.items() if word not in SPECIAL_TOKENS)
-    state["model"]["vocab"] = {
-        word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])
-    }
+    learnt = state["model"]["vocab"]
+    by_id = sorted(learnt, key=learnt.__getitem__)
+    words = [word for word in by_id if word not in SPECIAL_TOKENS]
+    vocabulary = [*SPECIAL_TOKENS, *words]
+    state["model"]["vocab"] = {word: i for i, word in enumerate(vocabulary)}
     return _finished(state)
 
 
 def _finished(state: dict[str, Any]) -> Tokenizer:
     """The tokenizer without the library's special tokens, which it would find in users' texts."""
-    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps({**state, "added_tokens": []})))
+    without_special = {**state, "added_tokens": []}
+    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(without_special)))
 
 
 @dataclass(frozen=True)
@@ -163,8 +173,9 @@ class ModelTokenizers(TokenizerTrainer):
         return self._load("tokenizer.json")
 
     def train_sides(self, *sides: Iterator[str]) -> list[Tokenizer]:
-        names = ("source_tokenizer.json", "target_tokenizer.json")
-        return [self._load(name) for name in names] if len(sides) == 2 else [self.train(*sides)]
+        if len(sides) == 1:
+            return [self._load("tokenizer.json")]
+        return [self._load("source_tokenizer.json"), self._load("target_tokenizer.json")]
 
     def _load(self, name: str) -> Tokenizer:
         path = Path(self.folder).expanduser() / name
