@@ -70,14 +70,15 @@ def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Fo
         return Found({"train": [_single_file(path, form, place)]})
     if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
         return Found(_saved_on_disk(path, form, place))
+
     parallel = parallel_files(path, columns, place)
-    if whole := {
-        split: files for split, files in parallel.items() if {*columns[:2]} <= files.keys()
-    }:
-        check_format(form, "parallel text", place)
-        splits: dict[str, list[Source]] = {}
-        for split, files in whole.items():
+    required = set(columns[:2])
+    splits: dict[str, list[Source]] = {}
+    for split, files in parallel.items():
+        if required <= files.keys():
             splits[split] = [ParallelFiles(files, form)]
+    if splits:
+        check_format(form, "parallel text", place)
         return Found(splits, _notes_beside_parallel(path, parallel, columns))
     return _as_datasets_resolves(path, name, columns, form, place, parallel)
 
@@ -97,9 +98,9 @@ def sources_of(
     for split, of_split in files.items():
         sources: list[Source] = []
         for path, name in of_split:
-            its_place = (
-                f"{place}, {name}" if place.startswith("data.dataset") else f"data.path: {path}"
-            )
+            # A file of the hub lies in a cache, whose path says nothing to the user.
+            is_of_hub = place.startswith("data.dataset")
+            its_place = f"{place}, {name}" if is_of_hub else f"data.path: {path}"
             kind = kind_of(name, form)
             if kind is None:
                 raise ExperimentError(f"{its_place} is no file of a known kind; {KNOWN_KINDS}")
@@ -157,6 +158,12 @@ def _as_datasets_resolves(
     place: str,
     parallel: Mapping[str, Any],
 ) -> Found:
+    """The splits that `datasets` finds in a folder, by its card or by the names of its files.
+
+    Where it finds none, or takes several files for one split, the words in the files' names decide.
+
+    parallel: text files of one side alone, for an error.
+    """
     inside = _files_in(path)
     tables = [(file, _name_in(path, file)) for file in inside if kind_of(file.name, form)]
     if not tables:
@@ -175,10 +182,9 @@ def _as_datasets_resolves(
         return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
 
     resolved: Mapping[Any, Sequence[str]] = builder.config.data_files or {}
-    files = {
-        str(split): [(Path(file), _name_in(path, Path(file))) for file in of_split]
-        for split, of_split in resolved.items()
-    }
+    files = {}
+    for split, of_split in resolved.items():
+        files[str(split)] = [(file, _name_in(path, file)) for file in map(Path, of_split)]
     used = [inside_name for of_split in files.values() for _, inside_name in of_split]
     if not all(kind_of(each, form) == "txt" for each in used):
         check_module(place, builder, used)
@@ -256,15 +262,20 @@ def form_of_card(
             f"{place}: its card (README.md) sets options of `datasets` that attnlab does not read: "
             f"{', '.join(unknown)}; convert the files to json, jsonl or parquet"
         )
-    own = {SEPARATORS.get(kind_of(name, form) or "") for name in names}
+
+    # A separator counts where it is another one than all files have anyway.
+    usual = {SEPARATORS.get(kind_of(name, form) or "") for name in names}
     separator = getattr(config, "sep", None)
-    is_of_card = separator is not None and len(own) == 1 and separator not in own
+    if len(usual) != 1 or separator in usual:
+        separator = None
     encoding = getattr(config, "encoding", None)
+    if encoding == "utf-8":
+        encoding = None
     return replace(
         form,
         columns=form.columns or getattr(config, "names", None),
-        separator=form.separator or (separator if is_of_card else None),
-        encoding=form.encoding or (encoding if encoding != "utf-8" else None),
+        separator=form.separator or separator,
+        encoding=form.encoding or encoding,
         field=getattr(config, "field", None),
     )
 
@@ -296,10 +307,13 @@ def _nothing_to_read(
 def _notes_beside_parallel(
     path: Path, parallel: Mapping[str, Mapping[str, Path]], columns: Sequence[str]
 ) -> list[str]:
+    """Which files of a folder of parallel text files are not read."""
     notes = []
     for files in parallel.values():
         missing = [column for column in columns[:2] if column not in files]
-        for file in files.values() if missing else ():
+        if not missing:
+            continue
+        for file in files.values():
             notes.append(f"ignored {file.name}: its other side, {', '.join(missing)}, is missing")
     for file in _files_in(path):
         if kind_of(file.name, Format()):
@@ -312,7 +326,9 @@ def _notes_beside_parallel(
 def one_line(error: BaseException) -> str:
     """An error's message in one line, shortened."""
     message = " ".join(str(error).split()) or type(error).__name__
-    return (message if len(message) <= 300 else f"{message[:297]}...").rstrip(".")
+    if len(message) > 300:
+        message = f"{message[:297]}..."
+    return message.rstrip(".")
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -326,4 +342,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _name_in(folder: Path, file: Path) -> str:
-    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else file.name
+    """The path of a file within a folder; its name where it lies elsewhere."""
+    if not file.is_relative_to(folder):
+        return file.name
+    return file.relative_to(folder).as_posix()

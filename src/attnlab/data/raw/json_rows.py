@@ -50,24 +50,25 @@ def read_json(
     also be one document.
     """
     has_rows = False
-    seen: set[str] = set()
-    keys: dict[str, None] = {}
+    seen: set[str] = set()  # the wanted columns that a row has had
+    keys: dict[str, None] = {}  # all columns, in the order of reading, for an error
     is_lines = not unpacked_name(path.name).lower().endswith(".json")
-    for inside, value in _rows(
-        read_lines(path, place, form.encoding), wanted, form.field, place, is_lines
-    ):
+    lines = read_lines(path, place, form.encoding)
+    for inside, value in _rows(lines, wanted, form.field, place, is_lines):
         if not isinstance(value, dict):
             raise ExperimentError(
                 f"{place}, {inside}: a row must be an object with the columns as its keys, got "
                 f"{show(value, 80)}"
             )
         has_rows = True
-        cells = []
+        cells: list[Cell] = []
         for column in wanted:
             found = _cell(value, column)
-            if found is not _MISSING:
+            if found is _MISSING:
+                cells.append(None)
+            else:
                 seen.add(column)
-            cells.append(None if found is _MISSING else _checked(found))
+                cells.append(_checked(found))
         if len(seen) < len(wanted):
             keys.update(dict.fromkeys(_dotted(value)))
         yield f"{name}, {inside}", cells
@@ -88,7 +89,7 @@ def _rows(
     # If the first line is an object by itself, each line is a row; else the file is one document.
     row = _whole(line) if field is None else None
     if row is None:
-        text = "".join(chain([line], (each for _, each in numbered)))
+        text = line + "".join(each for _, each in numbered)
         values = list(_values(text, number - 1, place))
         if field is not None:
             values = _of_field(values, field, place)
@@ -123,6 +124,7 @@ def _whole(line: str) -> dict[str, Any] | None:
 
 
 def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
+    """The value of each line that is not blank."""
     for number, line in numbered:
         if not line.strip():
             continue
@@ -136,12 +138,13 @@ def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
 
 
 def _values(text: str, lines_before: int, place: str) -> Placed:
-    """All values of a text, in order."""
-    position, line = _BLANK.match(text).end(), lines_before + 1  # type: ignore[union-attr]
-    counted = 0
+    """All values of a text, in order, each with the line that it starts in."""
+    position = _after_blanks(text, 0)
+    line = lines_before + 1
+    counted_up_to = 0
     while position < len(text):
-        line += text.count("\n", counted, position)
-        counted = position
+        line += text.count("\n", counted_up_to, position)
+        counted_up_to = position
         try:
             value, end = _DECODER.raw_decode(text, position)
         except json.JSONDecodeError as error:
@@ -150,16 +153,23 @@ def _values(text: str, lines_before: int, place: str) -> Placed:
                 f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno})"
             ) from error
         yield f"line {line}", value
-        position = _BLANK.match(text, end).end()  # type: ignore[union-attr]
+        position = _after_blanks(text, end)
+
+
+def _after_blanks(text: str, position: int) -> int:
+    """The position of the next character from here on that is no white space."""
+    return _BLANK.match(text, position).end()  # type: ignore[union-attr]
 
 
 def _of_field(values: list[tuple[str, Any]], field: str, place: str) -> list[tuple[str, Any]]:
-    document = values[0][1] if len(values) == 1 else None
-    if not isinstance(document, dict) or field not in document:
-        raise ExperimentError(
-            f"{place}: it must be one object with the key {field!r}, which holds the rows"
-        )
-    return [(values[0][0], document[field])]
+    """The value under a key of the document; the file must be one object that has it."""
+    if len(values) == 1:
+        inside, document = values[0]
+        if isinstance(document, dict) and field in document:
+            return [(inside, document[field])]
+    raise ExperimentError(
+        f"{place}: it must be one object with the key {field!r}, which holds the rows"
+    )
 
 
 def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: str) -> Placed:
@@ -206,9 +216,10 @@ def _columns_of_lists(value: Any, wanted: Sequence[str]) -> dict[str, list[Any]]
 
 
 def _rows_of_columns(columns: dict[str, list[Any]], place: str) -> Placed:
-    lengths = {column: len(cells) for column, cells in columns.items()}
-    if len({*lengths.values()}) > 1:
-        shown = ", ".join(f"{column!r} has {length}" for column, length in lengths.items())
+    """A row for each entry of the columns, which must all have as many."""
+    lengths = {len(cells) for cells in columns.values()}
+    if len(lengths) > 1:
+        shown = ", ".join(f"{column!r} has {len(cells)}" for column, cells in columns.items())
         raise ExperimentError(f"{place}: its columns have different numbers of entries: {shown}")
     for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
         yield f"row {number}", dict(zip(columns, cells, strict=True))
@@ -216,9 +227,11 @@ def _rows_of_columns(columns: dict[str, list[Any]], place: str) -> Placed:
 
 def _keys_of_rows(value: Any) -> list[str]:
     """The keys of an object under which a list of rows stands."""
+    if not isinstance(value, dict):
+        return []
     found = []
-    for key, each in value.items() if isinstance(value, dict) else ():
-        if isinstance(each, list) and each and isinstance(each[0], dict):
+    for key, entries in value.items():
+        if isinstance(entries, list) and entries and isinstance(entries[0], dict):
             found.append(key)
     return found
 
@@ -240,13 +253,11 @@ def _cell(row: dict[str, Any], column: str) -> Any:
 
 
 def _checked(value: Any) -> Cell:
+    """A value as a cell; `NotText` for text that cannot be written as UTF-8."""
     cell = as_cell(value)
-    # Which cannot be written as UTF-8
     if cell is not None and not cell.isascii() and _SURROGATE.search(cell):
-        return NotText(
-            "text with a lone surrogate: "
-            f"{show(cell.encode('ascii', 'backslashreplace').decode(), 60)}"
-        )
+        escaped = cell.encode("ascii", "backslashreplace").decode()
+        return NotText(f"text with a lone surrogate: {show(escaped, 60)}")
     return cell
 
 

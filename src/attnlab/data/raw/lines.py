@@ -87,10 +87,10 @@ def faults_of(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
-        raise ExperimentError(
-            f"{place} cannot be read: {reason.splitlines()[0].rstrip('.')}"
-        ) from error
+        said = getattr(error, "strerror", None) or str(error)
+        reason = said.strip() or type(error).__name__
+        first_line = reason.splitlines()[0].rstrip(".")
+        raise ExperimentError(f"{place} cannot be read: {first_line}") from error
 
 
 def _check_line_ends(first: str, place: str) -> None:
@@ -122,6 +122,10 @@ def _check_is_no_other_file(first: str, place: str) -> None:
 
 
 def _wrong_encoding(path: Path, place: str, encoding: str | None, error: UnicodeError) -> str:
+    """The sentence for bytes that cannot be decoded: what the file seems to be, or where they are.
+
+    encoding: that the config gives; None for UTF-8.
+    """
     if encoding is not None:
         return (
             f"{place} is not {encoding} throughout ({_reason(error)}); data.encoding must name the "

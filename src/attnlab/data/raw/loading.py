@@ -61,7 +61,8 @@ class RawData:
                 found = _files_of_hub(str(dataset), name, revision, form)
             else:
                 found = files_of_path(path, name, list(columns.values()), form)
-        self._splits, self._columns = found.splits, columns
+        self._splits = found.splits
+        self._columns = columns
         self.notes = list(found.notes)
 
     @property
@@ -81,17 +82,19 @@ class RawData:
         # Reading again is cheap, and a cache could become stale. The rows are memory-mapped: they
         # stay readable after their file is removed.
         with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-            read = write_rows(
-                rows, self._columns, Path(folder) / f"{split.replace('/', '_')}.arrow"
-            )
+            name = split.replace("/", "_")
+            read = write_rows(rows, self._columns, Path(folder) / f"{name}.arrow")
         if not len(read):
             raise ExperimentError(f"{self.place} has no rows in split {split!r}")
         return read
 
     def class_names(self, split: str, column: str) -> list[str] | None:
         """The names of the labels 0, 1, ..., where the split knows them."""
-        named = (source.class_names(column) for source in self._splits[split])
-        return next((names for names in named if names is not None), None)
+        for source in self._splits[split]:
+            names = source.class_names(column)
+            if names is not None:
+                return names
+        return None
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
@@ -99,6 +102,7 @@ class RawData:
 
 
 def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Format) -> Found:
+    """The splits of a dataset of the hub, downloaded, or as an earlier command left them."""
     if Path(dataset).exists():  # `datasets` would read the folder
         raise ExperimentError(
             f"data.dataset: {dataset} lies on this machine; give it to data.path instead"
@@ -115,22 +119,22 @@ def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Fo
         return _prepared_by_datasets(builder, place)
 
     resolved: Mapping[Any, list[str]] = builder.config.data_files or {}
-    check_module(
-        place, builder, [url.rpartition("/")[2] for urls in resolved.values() for url in urls]
-    )
-    names = {
-        str(split): [_path_in_repository(url) for url in urls] for split, urls in resolved.items()
-    }
-    wanted = list(chain.from_iterable(names.values()))
+    all_urls = list(chain.from_iterable(resolved.values()))
+    check_module(place, builder, [url.rpartition("/")[2] for url in all_urls])
+
+    paths_of_splits: dict[str, list[str]] = {}
+    for split, urls in resolved.items():
+        paths_of_splits[str(split)] = [_path_in_repository(url) for url in urls]
+    wanted = list(chain.from_iterable(paths_of_splits.values()))
     # The card says which files form which split. A later command without a network needs it.
     patterns = [*wanted, "README.md", ".huggingface.yaml"]
     folder = huggingface_hub.snapshot_download(
         dataset, repo_type="dataset", revision=revision, allow_patterns=patterns
     )
-    files = {
-        split: [(Path(folder, name), name) for name in of_split]
-        for split, of_split in names.items()
-    }
+
+    files: dict[str, list[tuple[Path, str]]] = {}
+    for split, paths in paths_of_splits.items():
+        files[split] = [(Path(folder, path), path) for path in paths]
     form = form_of_card(builder, wanted, form, place)
     return Found(sources_of(files, form, builder.info.features, place))
 
@@ -159,12 +163,17 @@ def _downloaded_before(dataset: str, revision: str | None) -> Path | None:
 def _files_of_snapshot(
     folder: Path, name: str | None, form: Format, place: str, error: Exception
 ) -> Found:
+    """The splits of a dataset in the cache of the hub.
+
+    error: why the hub cannot be reached.
+    """
     builder = local_builder(folder, name)
     files: dict[str, list[tuple[Path, str]]] = {}
     for split, paths in (builder.config.data_files or {}).items():
-        files[str(split)] = [
-            (Path(path), Path(path).relative_to(folder).as_posix()) for path in paths
-        ]
+        of_split = []
+        for path in map(Path, paths):
+            of_split.append((path, path.relative_to(folder).as_posix()))
+        files[str(split)] = of_split
     names = [inside for of_split in files.values() for _, inside in of_split]
     check_module(place, builder, names)
     form = form_of_card(builder, names, form, place)
@@ -195,7 +204,8 @@ def _library(place: str) -> Iterator[None]:
     place: the place in the config.
     """
     logger = logging.getLogger("datasets")
-    level, bars = logger.level, datasets.are_progress_bars_disabled()
+    level = logger.level
+    had_no_bars = datasets.are_progress_bars_disabled()
     logger.setLevel(logging.CRITICAL + 1)
     datasets.disable_progress_bars()
     try:
@@ -206,5 +216,5 @@ def _library(place: str) -> Iterator[None]:
         raise ExperimentError(f"{place} cannot be loaded: {one_line(error)}") from error
     finally:
         logger.setLevel(level)
-        if not bars:
+        if not had_no_bars:
             datasets.enable_progress_bars()

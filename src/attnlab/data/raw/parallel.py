@@ -25,7 +25,9 @@ def parallel_files(folder: Path, columns: Sequence[str], place: str) -> dict[str
     """
     splits: dict[str, Sides] = {}
     for path in sorted(folder.iterdir()):
-        for column in columns if path.is_file() else ():
+        if not path.is_file():
+            continue
+        for column in columns:
             split = _split_of(unpacked_name(path.name), column)
             if split is None:
                 continue
@@ -74,7 +76,8 @@ def _unequal(
     """The sentence for files of which some have ended before this line."""
     counts = {}
     for column, reader, line in zip(present, readers, lines, strict=True):
-        counts[column] = number - 1 if line is None else number + sum(1 for _ in reader)
+        has_ended = line is None
+        counts[column] = number - 1 if has_ended else number + sum(1 for _ in reader)
     first = present[0]
     other = next(column for column in present if counts[column] != counts[first])
     return (

@@ -47,7 +47,7 @@ class Format:
 
 
 def as_cell(value: object) -> Cell:
-    """A value of a JSON document or of a typed column, whose numbers are text already."""
+    """A value of a JSON document or of a typed column as a cell; its numbers are text already."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -69,9 +69,12 @@ def same_name(column: str, names: Iterable[str]) -> str | None:
 
 def shown_names(names: Sequence[str], most: int = 12) -> str:
     """The first few names, for a message."""
-    return (", ".join(names[:most]) or "none") + (
-        f" and {len(names) - most} more" if len(names) > most else ""
-    )
+    if not names:
+        return "none"
+    shown = ", ".join(names[:most])
+    if len(names) <= most:
+        return shown
+    return f"{shown} and {len(names) - most} more"
 
 
 class MissingColumnError(Exception):
@@ -84,7 +87,10 @@ class MissingColumnError(Exception):
 
     def __init__(self, name: str, column: str, columns: Sequence[str], hint: str = "") -> None:
         super().__init__(name, column)
-        self.name, self.column, self.columns, self.hint = name, column, columns, hint
+        self.name = name
+        self.column = column
+        self.columns = columns
+        self.hint = hint
 
 
 def write_rows(rows: Iterator[Row], columns: Mapping[str, str], path: Path) -> datasets.Dataset:
@@ -102,6 +108,7 @@ def write_rows(rows: Iterator[Row], columns: Mapping[str, str], path: Path) -> d
 
 
 def _as_arrow(batch: list[Row], columns: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    """The cells of these rows by column, then their places, then what is wrong with some."""
     faults: list[str | None] = [None] * len(batch)
     arrays = []
     for i, column in enumerate(columns):

@@ -45,7 +45,13 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class File:
-    """name: in the places of its rows. place: in errors. kind: a value of KINDS, or txt."""
+    """A file of rows.
+
+    name: what the places of its rows call it.
+    place: what errors call it.
+    kind: a value of KINDS, or txt.
+    features: that the dataset's card gives.
+    """
 
     path: Path
     name: str
@@ -70,7 +76,10 @@ class File:
 
 @dataclass(frozen=True)
 class ParallelFiles:
-    """files: by column."""
+    """Parallel text files, one for each column.
+
+    files: by column.
+    """
 
     files: Mapping[str, Path]
     form: Format
@@ -113,7 +122,8 @@ def check_format(form: Format, kind: str, place: str) -> None:
     kind: of KINDS, or txt, `parallel text` or `datasets`.
     """
     is_table = kind in ("csv", "tsv", "txt")
-    for name, value in (("columns", form.columns), ("separator", form.separator)):
+    of_tables = {"columns": form.columns, "separator": form.separator}
+    for name, value in of_tables.items():
         if value is not None and not is_table:
             raise ExperimentError(
                 f"data.{name} is for tables (csv, tsv, txt), but {place} is {kind}; leave it out"

@@ -24,7 +24,7 @@ SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 _CARRIAGE_RETURN = "\udc0d"
 
 Numbered = Iterator[tuple[int, int, list[str]]]
-"""(number of a row's first line, of its last one, its fields)."""
+"""(number of a row's first line, number of its last line, its fields)."""
 
 
 def read_table(
@@ -61,7 +61,8 @@ def read_table(
             raise MissingColumnError(name, column, header.names, _hint(header, wanted, separator))
 
     seen = _Remarkable(name, quoted=kind == "csv")
-    width: int | None = None
+    named = len(header.names)
+    width: int | None = None  # of every row, as of the first
     for number, end, fields in rows:
         # Concatenated files repeat the header; a file may also have the one that the config gives.
         if [field.removeprefix(BYTE_ORDER_MARK) for field in fields] == header.names:
@@ -69,13 +70,15 @@ def read_table(
             continue
         if width is None:
             width = header.width_of_rows(fields)
-            seen.empty_end = max(0, width - header.width) and width - len(header.names)
+            if width > header.width:
+                seen.empty_end = width - named
         # Whatever stands behind the columns that the header names must be nothing.
-        is_text_behind = width > header.width and bool("".join(fields[len(header.names) :]).strip())
+        is_text_behind = width > header.width and bool("".join(fields[named:]).strip())
         if len(fields) != width or is_text_behind:
             raise ExperimentError(_wrong_width(place, number, fields, header))
         cells = [None if i is None else fields[i] for i in places]
-        seen.row(number, end, cells, [fields[i] for i in header.nameless if i < len(fields)])
+        nameless = [fields[i] for i in header.nameless if i < len(fields)]
+        seen.row(number, end, cells, nameless)
         yield f"{name}, line {number}", cells
     for sentence in seen.sentences():
         note(sentence)
@@ -85,7 +88,8 @@ class _Remarkable:
     """What is odd about a table that can be read, and that its user may not mean."""
 
     def __init__(self, name: str, quoted: bool) -> None:
-        self._name, self._quoted = name, quoted
+        self._name = name
+        self._quoted = quoted
         self.empty_end = 0  # empty fields behind the last column of every row
         self._rows = 0
         self._in_quotes = 0  # rows all cells of which stand in quotation marks that are characters
@@ -93,6 +97,7 @@ class _Remarkable:
         self._first: dict[str, str] = {}
 
     def _add(self, what: str, where: str) -> None:
+        """Count a row of which something can be said, and note where the first one stands."""
         self._counts[what] += 1
         self._first.setdefault(what, where)
 
@@ -114,15 +119,18 @@ class _Remarkable:
         if "".join(nameless).strip():
             self._add("have text in a column without a name, which is not read", f"line {number}")
         texts = [cell for cell in cells if cell is not None]
-        if self._quoted and any(text[:1] == " " and _is_in_quotes(text.strip()) for text in texts):
-            self._add(
-                "have a space before a quotation mark, which is then a character like others",
-                f"line {number}",
-            )
-        if not self._quoted and all(map(_is_in_quotes, texts)):
+        if self._quoted:
+            spaced = [text for text in texts if text.startswith(" ")]
+            if any(_is_in_quotes(text.strip()) for text in spaced):
+                self._add(
+                    "have a space before a quotation mark, which is then a character like others",
+                    f"line {number}",
+                )
+        elif all(map(_is_in_quotes, texts)):
             self._in_quotes += 1
 
     def sentences(self) -> Iterator[str]:
+        """A sentence for each thing that was found, once all rows are read."""
         if self.empty_end:
             yield (
                 f"{self._name}: its rows end in {self.empty_end} empty field(s) behind the last "
@@ -187,7 +195,8 @@ def _header(rows: Numbered, columns: Sequence[str] | None) -> _Header | None:
     first = next(rows, None)
     if first is None:
         return None
-    names = [field.strip() for field in first[2]]
+    _, _, fields = first
+    names = [field.strip() for field in fields]
     nameless = [i for i, name in enumerate(names) if not name]
     width = len(names)
     while names and not names[-1]:
@@ -204,11 +213,8 @@ def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
         for fields in reader:
             is_blank = len(fields) < 2 and not "".join(fields).strip(" ")
             if not is_blank:
-                yield (
-                    last_line + 1,
-                    reader.line_num,
-                    [field.replace(_CARRIAGE_RETURN, "\r") for field in fields],
-                )
+                as_written = [field.replace(_CARRIAGE_RETURN, "\r") for field in fields]
+                yield last_line + 1, reader.line_num, as_written
             last_line = reader.line_num
     except csv.Error as error:
         raise ExperimentError(
@@ -220,10 +226,12 @@ def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
 
 
 def _hide_carriage_returns(line: str) -> str:
+    """The line with _CARRIAGE_RETURN for each carriage return but that of its end."""
     if "\r" not in line:
         return line
-    end = "\r\n" if line.endswith("\r\n") else "\n" if line.endswith("\n") else ""
-    return line[: len(line) - len(end)].replace("\r", _CARRIAGE_RETURN) + end
+    text = without_end(line)
+    end = line[len(text) :]
+    return text.replace("\r", _CARRIAGE_RETURN) + end
 
 
 def _unquoted(lines: Iterator[str], separator: str) -> Numbered:
@@ -239,11 +247,12 @@ def _hint(header: _Header, wanted: Sequence[str], separator: str) -> str:
     if header.is_of_config:
         return ", as data.columns says"
     line = separator.join(header.names)
-    words = {character: word for word, character in SEPARATOR_NAMES.items()}
-    for other in (",", ";", "\t", "|"):
+    required = set(wanted[:2])
+    for word in ("comma", "semicolon", "tab", "pipe"):
+        other = SEPARATOR_NAMES[word]
         split_otherwise = {name.strip(" \"'") for name in line.split(other)}
-        if other != separator and {*wanted[:2]} <= split_otherwise:
-            return f"; its fields seem to be separated otherwise, try data.separator={words[other]}"
+        if other != separator and required <= split_otherwise:
+            return f"; its fields seem to be separated otherwise, try data.separator={word}"
     if line.startswith("sep="):
         return (
             "; its first line is for Excel alone: remove it, and choose data.separator by what it "
@@ -256,14 +265,11 @@ def _hint(header: _Header, wanted: Sequence[str], separator: str) -> str:
 
 
 def _wrong_width(place: str, number: int, fields: list[str], header: _Header) -> str:
-    expected = (
-        f"data.columns has {header.width}"
-        if header.is_of_config
-        else f"the header has {header.width}"
-    )
-    found = f"{len(fields)} field" if len(fields) == 1 else f"{len(fields)} fields"
+    """The sentence for a row that has another number of fields than the header."""
+    found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+    where_named = "data.columns" if header.is_of_config else "the header"
     start = show(" | ".join(fields), 80)
     return (
-        f"{place}, line {number}: {found}, {expected}; mend or delete the line, which begins "
-        f"{start}"
+        f"{place}, line {number}: {found}, {where_named} has {header.width}; mend or delete the "
+        f"line, which begins {start}"
     )

@@ -47,9 +47,7 @@ def _rows(
 
     number = 0
     for batch in batches:
-        columns = [
-            _cells(batch, path) if path is not None else [None] * len(batch) for path in paths
-        ]
+        columns = [_cells(batch, path) for path in paths]
         for cells in zip(*columns, strict=True):
             number += 1
             yield f"{name}, row {number}", cells
@@ -58,6 +56,7 @@ def _rows(
 def class_names(features: datasets.Features | None, column: str) -> list[str] | None:
     """The names that a dataset gives to the labels 0, 1, ... of a column."""
     feature: Any = features
+    # A name with a dot may be that of a column, or lead into a nested one.
     is_whole_name = features is not None and same_name(column, features) is not None
     for key in [column] if is_whole_name else column.split("."):
         name = same_name(key, feature) if isinstance(feature, dict) else None
@@ -69,16 +68,22 @@ def parquet_features(path: Path) -> datasets.Features | None:
     """The features that `datasets` noted in a parquet file; None if it did not write the file."""
     with faults_of(str(path)):
         schema = pq.read_schema(path)
-    is_of_datasets = bool(schema.metadata) and b"huggingface" in schema.metadata
-    return datasets.Features.from_arrow_schema(schema) if is_of_datasets else None
+    if not schema.metadata or b"huggingface" not in schema.metadata:
+        return None
+    return datasets.Features.from_arrow_schema(schema)
 
 
-def _cells(batch: pa.RecordBatch | pa.Table, path: Sequence[str]) -> list[Cell]:
+def _cells(batch: pa.RecordBatch | pa.Table, path: Sequence[str] | None) -> list[Cell]:
+    """The cells of a column, which `path` leads to; empty ones where there is no such column."""
+    if path is None:
+        return [None] * len(batch)
     top, *inner = path
     array = batch.column(top)
     if inner:
         array = pc.struct_field(array, inner)
-    return _as_text(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return _as_text(array)
 
 
 def _as_text(array: pa.Array) -> list[Cell]:
@@ -95,6 +100,7 @@ def _as_text(array: pa.Array) -> list[Cell]:
 
 
 def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
+    """The columns to read for the wanted ones, some of which may lie in the same one."""
     paths = [_path_of(column, schema) for column in wanted]
     return list(dict.fromkeys(path[0] for path in paths if path is not None))
 
@@ -121,7 +127,7 @@ def _path_of(column: str, schema: pa.Schema) -> list[str] | None:
 
 
 def _dotted(fields: Iterable[pa.Field], prefix: str = "") -> Iterator[str]:
-    """The names of the columns."""
+    """The names of all columns, nested ones with the names that lead to them."""
     for field in fields:
         if pa.types.is_struct(field.type):
             yield from _dotted(field.type, f"{prefix}{field.name}.")
