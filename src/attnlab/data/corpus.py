@@ -85,7 +85,9 @@ class TextCleaning(ABC):
             if self.max_characters is not None and len(text) > self.max_characters:
                 return "too_many_characters"
         tidied = [self.tidy(text) for text in texts]
-        return tidied if all(text.strip() for text in tidied) else "empty"
+        if not all(text.strip() for text in tidied):
+            return "empty"
+        return tidied
 
     def over_limit(
         self, lengths: Sequence[NDArray[np.integer]], split: str
@@ -94,10 +96,11 @@ class TextCleaning(ABC):
 
         lengths: (rows,) of each side, in the order of `limits`.
         """
-        if split == "train" or self.limit_evaluation:
-            for (reason, most), each in zip(self.limits().items(), lengths, strict=True):
-                if most is not None:
-                    yield reason, each > most
+        if split != "train" and not self.limit_evaluation:
+            return
+        for (reason, most), of_side in zip(self.limits().items(), lengths, strict=True):
+            if most is not None:
+                yield reason, of_side > most
 
 
 @dataclass(frozen=True)
@@ -185,12 +188,13 @@ class RawCorpus(ABC):
         """The result of `load`; raises ExperimentError if it cannot be prepared."""
         import datasets  # slow to import, and not needed to check a config
 
-        name, found = type(self).__name__, self._load()
+        name = type(self).__name__
+        found = self._load()
         splits = ", ".join(SPLITS)
         if not isinstance(found, Mapping) or not set(SPLITS) <= set(found):
-            given = (
-                ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
-            )
+            given = type(found).__name__
+            if isinstance(found, Mapping):
+                given = ", ".join(map(str, found))
             raise ExperimentError(
                 f"data: {name}.load must return a dataset for each of {splits}, got {given}"
             )
@@ -260,12 +264,12 @@ class Corpus(RawCorpus):
     @property
     def by_side(self) -> dict[str, TokenizerTrainer]:
         """{setting: what learns the tokenizer of a side}, where they are not one and the same."""
-        own = {"source_tokenizer": self.source_tokenizer, "target_tokenizer": self.target_tokenizer}
-        return (
-            {name: each or self.tokenizer for name, each in own.items()}
-            if any(own.values())
-            else {}
-        )
+        if not self.source_tokenizer and not self.target_tokenizer:
+            return {}
+        return {
+            "source_tokenizer": self.source_tokenizer or self.tokenizer,
+            "target_tokenizer": self.target_tokenizer or self.tokenizer,
+        }
 
     @property
     def joint(self) -> bool:
@@ -316,5 +320,6 @@ def split_sizes(
     num_pairs: int, validation_fraction: float, test_fraction: float
 ) -> tuple[int, int, int]:
     """The numbers of pairs for training, validation and test."""
-    validation, test = round(num_pairs * validation_fraction), round(num_pairs * test_fraction)
+    validation = round(num_pairs * validation_fraction)
+    test = round(num_pairs * test_fraction)
     return num_pairs - validation - test, validation, test

@@ -19,10 +19,11 @@ from attnlab.data.sampler import Batching, BatchSampler
 
 
 class BatchedRows(Dataset[Any]):
-    """Indexed by the row numbers of a whole batch."""
+    """The batches of a split: an index is the row numbers of a whole batch."""
 
     def __init__(self, split: Any, padding: Padding) -> None:
-        self.split, self.padding = split, padding
+        self.split = split
+        self.padding = padding
 
     def __len__(self) -> int:
         return len(self.split)
@@ -73,8 +74,12 @@ class SeqDataModule(pl.LightningDataModule):
         accumulate: int = 1,
     ) -> None:
         super().__init__()
-        self.data, self.batching, self.padding = data, batching, padding
-        self.seed, self.num_workers, self.accumulate = seed, num_workers, accumulate
+        self.data = data
+        self.batching = batching
+        self.padding = padding
+        self.seed = seed
+        self.num_workers = num_workers
+        self.accumulate = accumulate
 
     def train_dataloader(self) -> DataLoader[Any]:
         return self._loader("train", shuffle=True)
@@ -87,18 +92,20 @@ class SeqDataModule(pl.LightningDataModule):
 
     def _loader(self, name: str, shuffle: bool) -> DataLoader[Any]:
         split = self.data.split(name)
+        trainer = self.trainer  # None outside of a training
         sampler = BatchSampler(
             split.source_lengths,
             split.target_lengths,
             self.batching,
             seed=self.seed,
             shuffle=shuffle,
-            rank=self.trainer.global_rank if self.trainer else 0,
-            world_size=self.trainer.world_size if self.trainer else 1,
+            rank=trainer.global_rank if trainer else 0,
+            world_size=trainer.world_size if trainer else 1,
             parts=self.accumulate if shuffle else 1,
         )
-        if self.trainer:
-            sampler.set_epoch(self.trainer.current_epoch)
+        if trainer:
+            sampler.set_epoch(trainer.current_epoch)
+        is_on_gpu = trainer is not None and isinstance(trainer.accelerator, CUDAAccelerator)
         return ResumableLoader(
             BatchedRows(split, self.padding),
             batch_size=None,  # the sampler gives whole batches
@@ -106,8 +113,7 @@ class SeqDataModule(pl.LightningDataModule):
             consumed=self._consumed,
             num_workers=self.num_workers,
             # A GPU copies from pinned memory while the process goes on.
-            pin_memory=self.trainer is not None
-            and isinstance(self.trainer.accelerator, CUDAAccelerator),
+            pin_memory=is_on_gpu,
             collate_fn=_unchanged,
             worker_init_fn=_ignore_ctrl_c,
             # Without its own generator, every pass over a loader would draw from dropout's.
@@ -115,12 +121,14 @@ class SeqDataModule(pl.LightningDataModule):
         )
 
     def _consumed(self) -> int:
-        return (
-            self.trainer.fit_loop.epoch_loop.batch_progress.current.completed if self.trainer else 0
-        )
+        """The batches of the present epoch that training has done with."""
+        if not self.trainer:
+            return 0
+        return self.trainer.fit_loop.epoch_loop.batch_progress.current.completed
 
 
 def _unchanged(batch: Any) -> Any:
+    """The batch, which a loader would otherwise collate once more."""
     return batch
 
 

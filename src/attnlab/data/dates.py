@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DateFormat = Literal["full", "long", "medium", "short"]
 Spans = dict[tuple[str, int], list[int]]
+"""(kind of a field, how often the kind came before) -> its [start, end) in characters."""
 
 # Letters that mean the same field (date field symbols):
 # https://unicode.org/reports/tr35/tr35-dates.html
@@ -83,15 +84,15 @@ class DatesCorpus(Corpus):
 
         random = np.random.default_rng(self.seed)
         days = random.permutation(self._num_days) + self._first_day
-        last = (
-            np.cumsum([self._num_days * size / self.num_pairs for size in self.sizes])
-            .round()
-            .astype(int)
-        )
+        # Each split gets as large a share of the days as of the pairs.
+        shares = [self._num_days * size / self.num_pairs for size in self.sizes]
+        ends = np.cumsum(shares).round().astype(int)
+        days_of_splits = np.split(days, ends[:-1])
+
         seen: set[tuple[str, str]] = set()
         splits = {}
-        for split, size, share in zip(SPLITS, self.sizes, np.split(days, last[:-1]), strict=True):
-            pairs = list(self._pairs(random, share, size, seen))
+        for split, size, its_days in zip(SPLITS, self.sizes, days_of_splits, strict=True):
+            pairs = list(self._pairs(random, its_days, size, seen))
             if len(pairs) < size:
                 raise ExperimentError(
                     f"data.num_pairs: the {split} split has {len(pairs)} different pairs, not "
@@ -108,6 +109,7 @@ class DatesCorpus(Corpus):
 
         Different days and locales can read alike: locales share spellings, and short years repeat.
         """
+        # Each day in each locale and format, in random order
         axes = (len(days), len(self.source_locales), len(self.formats))
         found = 0
         for choice in random.permutation(int(np.prod(axes))):
@@ -115,10 +117,9 @@ class DatesCorpus(Corpus):
                 return
             day, locale, form = np.unravel_index(choice, axes)
             date = datetime.date.fromordinal(int(days[day]))
-            source, source_fields = format_fields(
-                date, self.formats[form], self.source_locales[locale]
-            )
-            target, target_fields = format_fields(date, self.formats[form], self.target_locale)
+            date_format = self.formats[form]
+            source, source_fields = format_fields(date, date_format, self.source_locales[locale])
+            target, target_fields = format_fields(date, date_format, self.target_locale)
             if (source, target) in seen:
                 continue
             seen.add((source, target))
@@ -137,12 +138,16 @@ def format_fields(date: datetime.date, form: DateFormat, locale: str) -> tuple[s
 
     A field is named by its kind and how often the kind came before: ("year", 0).
     """
-    text, spans = "", Spans()
+    text = ""
+    spans = Spans()
     for kind, part in _pattern(form, locale):
+        if kind is None:
+            text += part
+            continue
         start = len(text)
-        text += part if kind is None else _field(part).apply(date, locale)
-        if kind is not None:
-            spans[kind, sum(kind == other for other, _ in spans)] = [start, len(text)]
+        text += _field(part).apply(date, locale)
+        times_before = sum(kind == other for other, _ in spans)
+        spans[kind, times_before] = [start, len(text)]
     return text, spans
 
 

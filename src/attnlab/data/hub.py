@@ -114,16 +114,19 @@ class HubDataset:
         form = Format(self.columns, separator, self.encoding)
         raw = RawData(self.dataset, path, self.name, self.revision, wanted, form)
 
-        names = self._names(raw.splits)
-        for split, name in names.items():
+        names_of_splits = self._names(raw.splits)
+        for split, name in names_of_splits.items():
             if name not in raw.splits:
                 raise ExperimentError(
                     f"data.splits.{split}: there is no split {name!r}; the splits are: "
                     f"{', '.join(raw.splits)}; choose one, as data.splits.{split}={raw.splits[0]}; "
                     "a fraction such as 0.1 draws one from the training split"
                 )
-        read = {name: _read_split(raw, name, wanted) for name in dict.fromkeys(names.values())}
-        for key in list(wanted)[2:]:
+        different_names = dict.fromkeys(names_of_splits.values())
+        read = {name: _read_split(raw, name, wanted) for name in different_names}
+
+        optional_columns = list(wanted)[2:]
+        for key in optional_columns:
             if all(rows.data.column(key).null_count == len(rows) for rows in read.values()):
                 raise ExperimentError(
                     f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; "
@@ -144,12 +147,15 @@ class HubDataset:
         The fractions are drawn from the split under the key `train`.
         """
         named = {split: name for split, name in self.splits.items() if isinstance(name, str)}
-        whole = {"train": found[0] if len(found) == 1 else "train"} if self._fractions else {}
-        return whole | named
+        if not self._fractions:
+            return named
+        only_split_or_train = found[0] if len(found) == 1 else "train"
+        return {"train": only_split_or_train, **named}
 
     def _split(self, read: dict[str, datasets.Dataset]) -> dict[str, datasets.Dataset]:
         """A dataset for each of `SPLITS`; read: what `_read` gives."""
-        chosen = {split: read[name] for split, name in self._names(list(read)).items()}
+        names_of_splits = self._names(list(read))
+        chosen = {split: read[name] for split, name in names_of_splits.items()}
         if self._fractions:
             whole = chosen["train"]
             order = np.random.default_rng(self.seed).permutation(len(whole))
@@ -158,6 +164,7 @@ class HubDataset:
                 end = min(len(order), start + round(fraction * len(order)))
                 chosen[split] = whole.select(np.sort(order[start:end]))
                 start = end
+            # A training split with a name of its own keeps the rest.
             if isinstance(self.splits["train"], str):
                 chosen["train"] = whole.select(np.sort(order[start:]))
         return {split: chosen[split] for split in SPLITS}
@@ -188,7 +195,8 @@ class HubCorpus(HubDataset, Corpus):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.source_language, self.target_language = _language(self.source), _language(self.target)
+        self.source_language = _language(self.source)
+        self.target_language = _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:
         gold = {"alignments": self.alignments, "possible_alignments": self.possible_alignments}
@@ -250,8 +258,10 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
         Labels are whole numbers, text, or None; as `ClassLabel` where the dataset names them.
         """
         raw, read = self._read(text=self.text, label=self.label)
-        names = next(filter(None, (raw.class_names(split, self.label) for split in read)), None)
-        return self._split(with_typed_labels(read, names))
+        names = None
+        for split in read:
+            names = names or raw.class_names(split, self.label)
+        return self._split(with_typed_labels(read, names or None))
 
 
 def raw_data_path(path: str) -> Path:
@@ -276,10 +286,12 @@ def raw_state(path: str | None) -> str:
     if path is None:
         return ""
     place = raw_data_path(path)
-    files = [file for file in (place, *sorted(place.rglob("*"))) if file.is_file()]
-    return "\n".join(
-        f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files
-    )
+    lines = []
+    for file in (place, *sorted(place.rglob("*"))):
+        if file.is_file():
+            state = file.stat()
+            lines.append(f"{file.name} {state.st_size} {state.st_mtime_ns}")
+    return "\n".join(lines)
 
 
 def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets.Dataset:
@@ -300,7 +312,10 @@ def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets
 
 
 def _separator(written: str) -> str:
-    return "\t" if written == "\\t" else SEPARATOR_NAMES.get(written, written)
+    r"""The character that `data.separator` means: `tab` and `\t` are one."""
+    if written == "\\t":
+        return "\t"
+    return SEPARATOR_NAMES.get(written, written)
 
 
 def _is_text_encoding(name: str) -> bool:

@@ -32,33 +32,43 @@ def with_typed_labels(
     """
     import datasets  # a second that checking a config should not pay
 
-    written = {split: [_trimmed(cell) for cell in rows["label"]] for split, rows in splits.items()}
+    written = {}
+    for split, rows in splits.items():
+        written[split] = [_trimmed(cell) for cell in rows["label"]]
+
     if names is not None:
         numbers = {split: _numbers_of_names(cells, names) for split, cells in written.items()}
         feature: Any = datasets.ClassLabel(names=list(names))
-    elif all(
-        cell is None or _PLAIN_INTEGER.fullmatch(cell)
-        for cells in written.values()
-        for cell in cells
-    ):
-        numbers = {
-            split: [None if cell is None else int(cell) for cell in cells]
-            for split, cells in written.items()
-        }
+    elif all(_are_numbers(cells) for cells in written.values()):
+        numbers = {split: _as_numbers(cells) for split, cells in written.items()}
         feature = datasets.Value("int64")
     else:
         return dict(splits)
-    return {
-        split: rows.remove_columns("label").add_column("label", numbers[split], feature=feature)
-        for split, rows in splits.items()
-    }
+
+    typed = {}
+    for split, rows in splits.items():
+        without = rows.remove_columns("label")
+        typed[split] = without.add_column("label", numbers[split], feature=feature)
+    return typed
 
 
 def _trimmed(cell: str | None) -> str | None:
-    return (cell.strip() or None) if cell is not None else None
+    """A cell without surrounding white space; None for a blank one."""
+    if cell is None:
+        return None
+    return cell.strip() or None
+
+
+def _are_numbers(cells: Sequence[str | None]) -> bool:
+    return all(cell is None or _PLAIN_INTEGER.fullmatch(cell) for cell in cells)
+
+
+def _as_numbers(cells: Sequence[str | None]) -> list[int | None]:
+    return [None if cell is None else int(cell) for cell in cells]
 
 
 def _numbers_of_names(cells: Sequence[str | None], names: Sequence[str]) -> list[int | None]:
+    """The class number of each cell, which holds a name or a number; None for no label."""
     known: dict[str | None, int | None] = {None: None, _NO_LABEL: None}
     known |= {name: number for number, name in enumerate(names)}
     known |= {str(number): number for number in range(len(names))}

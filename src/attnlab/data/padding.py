@@ -27,12 +27,12 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: Sequence[NDArray[np.integer] | Sequence[int]]) -> Ragged:
-        offsets = _offsets(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        offsets = _offsets(lengths)
         if rows and all(isinstance(row, np.ndarray) for row in rows):
             return cls(np.concatenate(rows, dtype=np.int32), offsets)
-        return cls(
-            np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=offsets[-1]), offsets
-        )
+        ids = chain.from_iterable(rows)
+        return cls(np.fromiter(ids, dtype=np.int32, count=offsets[-1]), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -48,11 +48,14 @@ class Ragged:
         """The chosen rows, in the order given."""
         lengths = self.offsets[rows + 1] - self.offsets[rows]
         offsets = _offsets(lengths)
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        # How far each row lies in the old values from where it comes to lie in the new ones.
+        shifts = self.offsets[rows] - offsets[:-1]
+        places = np.arange(offsets[-1]) + np.repeat(shifts, lengths)
         return Ragged(self.values[places], offsets)
 
 
 def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where rows of these lengths start, one after the other, and where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
@@ -63,7 +66,9 @@ def make_batch(
     rows: Sequence[int] | None = None,
 ) -> Batch:
     """A batch of ids given row by row, without `<bos>` and `<eos>`: these are put in here."""
-    numbers = np.arange(len(source)) if rows is None else np.asarray(rows, dtype=np.int64)
+    if rows is None:
+        rows = range(len(source))
+    numbers = np.asarray(rows, dtype=np.int64)
     return pad_pairs(Ragged.from_rows(source), Ragged.from_rows(target), numbers, padding)
 
 
@@ -78,7 +83,7 @@ def pad_pairs(source: Ragged, target: Ragged, rows: NDArray[np.int64], padding: 
         target_input=target_input,
         target_output=target_output,
         target_mask=target_mask,
-        rows=torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)),
+        rows=_as_tensor(rows),
     )
 
 
@@ -90,9 +95,13 @@ def pad_labelled(
     return LabelledBatch(
         source=source,
         source_mask=source_mask,
-        labels=torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)),
-        rows=torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)),
+        labels=_as_tensor(labels),
+        rows=_as_tensor(rows),
     )
+
+
+def _as_tensor(numbers: NDArray[np.int64]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(numbers, dtype=np.int64))
 
 
 def _pad(
@@ -107,8 +116,8 @@ def _pad(
     pads_first = width - 1 - lengths if side == "pre" else np.zeros_like(lengths)
     places = np.arange(width)[None, :] - pads_first  # (B, width), 0 is the row's first real token
     mask = (places >= 0) & (places <= lengths)
+    is_special = places == (0 if before else lengths)
     padded = np.full(mask.shape, PAD, dtype=np.int64)
-    ours = places == (0 if before else lengths)
-    padded[ours] = special
-    padded[mask & ~ours] = ids.values
+    padded[is_special] = special
+    padded[mask & ~is_special] = ids.values
     return torch.from_numpy(padded), torch.from_numpy(mask)

@@ -31,7 +31,7 @@ ROWS_OF_A_BATCH = 1_000
 def prepare(
     corpus: RawCorpus, rows: type[RowKind], folder: Path, progress: Progress | None = None
 ) -> None:
-    """Writes the prepared data of `corpus` to `folder`, whole or not at all.
+    """Write the prepared data of `corpus` to `folder`, whole or not at all.
 
     rows: the kind of its rows.
 
@@ -41,10 +41,8 @@ def prepare(
     report("load", 0, 1)
     splits = corpus.load_checked()
     if corpus.limit is not None:
-        splits = {
-            split: rows.select(range(min(len(rows), corpus.limit)))
-            for split, rows in splits.items()
-        }
+        for split, raw in splits.items():
+            splits[split] = raw.select(range(min(len(raw), corpus.limit)))
     kind = rows(corpus, splits["train"])
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}
 
@@ -78,18 +76,15 @@ def prepare(
             )
             cleaned[split].unlink()
 
-        stats = {
-            "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
-            "splits": {
-                split: counter.summary(kind.class_names) for split, counter in counters.items()
-            },
-            "notes": list(corpus.notes),
-        }
+        sizes = {side: tokenizer.size for side, tokenizer in tokenizers.items()}
+        counted = {split: counters[split].summary(kind.class_names) for split in SPLITS}
+        stats = {"vocabulary": sizes, "splits": counted, "notes": list(corpus.notes)}
         write_json(temporary / "stats.json", stats)
         write_json(temporary / "data.json", asdict(kind.info()))
 
 
 def _texts(cleaned: Path, column: str) -> Iterator[str]:
+    """The texts of a side, read from the file of clean rows."""
     for _, rows in batches_of_file(cleaned):
         yield from rows[column].to_pylist()
 
@@ -108,26 +103,31 @@ def _clean(
             start = number * ROWS_OF_A_BATCH
             report("clean", start, len(dataset))
             sides = [rows[side] for side in kind.sides]
-            places = (
-                rows[PLACE]
-                if PLACE in rows
-                else [f"row {start + i + 1}" for i in range(len(sides[0]))]
-            )
-            faults = rows[FAULT] if FAULT in rows else [""] * len(sides[0])
+            count = len(sides[0])
+            # A corpus may say where its rows stand, and which of them cannot be used.
+            numbered = [f"row {start + i}" for i in range(1, count + 1)]
+            places = rows.get(PLACE, numbered)
+            faults = rows.get(FAULT, [None] * count)
 
             kept = []
             for i, clean in enumerate(kind.clean(rows)):
-                if fault := faults[i]:
-                    dropped.add("not_text", places[i], fault)
+                if faults[i]:
+                    dropped.add("not_text", places[i], faults[i])
                 elif isinstance(clean, str):
-                    dropped.add(clean, places[i], " → ".join(show(side[i], 60) for side in sides))
+                    content = " → ".join(show(side[i], 60) for side in sides)
+                    dropped.add(clean, places[i], content)
                 else:
                     kept.append((*clean, places[i]))
-            columns = list(zip(*kept, strict=True)) or [()] * len(schema)
-            arrays = [
-                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
-            ]
-            file.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            file.write_table(_as_table(kept, schema))
+
+
+def _as_table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows, of which there may be none, by column."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        arrays.append(pa.array(column, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _encode(
@@ -137,12 +137,12 @@ def _encode(
     split: str,
     counter: SplitCounter,
 ) -> dict[str, Any]:
-    """The columns of the rows that are within the limits."""
+    """The columns of the clean rows that are within the limits; others are counted as dropped."""
     ids = {side: tokenizers[side].encode_rows(rows[side].to_pylist()) for side in kind.sides}
-    lengths = [each.lengths for each in ids.values()]
+    lengths = [of_side.lengths for of_side in ids.values()]
 
     # A normaliser may leave nothing of a text that looked like one.
-    kept = np.all([each > 0 for each in lengths], axis=0)
+    kept = np.all([of_side > 0 for of_side in lengths], axis=0)
     _drop("empty", ~kept, rows, kind, counter.dropped)
     for reason, too_long in kind.cleaning.over_limit(lengths, split):
         _drop(reason, kept & too_long, rows, kind, counter.dropped)
@@ -150,13 +150,15 @@ def _encode(
 
     numbers = np.flatnonzero(kept)
     rows = rows.take(pa.array(numbers))
-    ids = {side: each.take(numbers) for side, each in ids.items()}
+    ids = {side: of_side.take(numbers) for side, of_side in ids.items()}
     more = kind.more(rows, tokenizers, split)
     counter.add(ids, more.get("label", ()))
-    columns = {side: rows[side] for side in kind.sides}
-    return (
-        columns | {f"{kind.sides[side]}ids": list_array(each) for side, each in ids.items()} | more
-    )
+
+    columns: dict[str, Any] = {}
+    for side, prefix in kind.sides.items():
+        columns[side] = rows[side]
+        columns[f"{prefix}ids"] = list_array(ids[side])
+    return columns | more
 
 
 def _drop(
@@ -166,7 +168,7 @@ def _drop(
     kind: RowKind,
     dropped: DroppedRows,
 ) -> None:
-    """which: whether each row is dropped."""
+    """Count the rows that are dropped for a reason; which: whether each row is."""
     for i in np.flatnonzero(which).tolist():
         texts = (show(rows[side][i].as_py(), 60) for side in kind.sides)
         dropped.add(reason, rows[PLACE][i].as_py(), " → ".join(texts))
@@ -175,6 +177,7 @@ def _drop(
 def _check_rows_left(
     corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, settings: str
 ) -> None:
+    """Raise ExperimentError where a split has no row, or all its rows were dropped."""
     if rows == 0:
         raise ExperimentError(
             f"data: {type(corpus).__name__}.load returned no rows for the {split} split"

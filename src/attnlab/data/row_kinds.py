@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,7 +58,7 @@ class RowKind(ABC):
     class_names: Sequence[str] = ()
 
     def __init__(self, corpus: Any, train: datasets.Dataset) -> None:
-        """train: the raw rows of the training split."""
+        """Take the settings of a corpus; train: the raw rows of its training split."""
         self.corpus = corpus
         self.cleaning = corpus.cleaning
 
@@ -94,77 +93,81 @@ class Pairs(RowKind):
 
     def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
         super().__init__(corpus, train)
-        known = {"source_spans": _PAIRS, "target_spans": _PAIRS, "alignments": pa.string()}
-        self._known = {name: kind for name, kind in known.items() if name in train.column_names}
-        if len({"source_spans", "target_spans"} & set(self._known)) == 1:
-            given = next(name for name in self._known if name.endswith("_spans"))
+        gold = {"source_spans": _PAIRS, "target_spans": _PAIRS, "alignments": pa.string()}
+        # The columns of gold alignments that the corpus has, with their types.
+        self._gold = {name: kind for name, kind in gold.items() if name in train.column_names}
+        self._has_words = "alignments" in self._gold
+        spans = [name for name in self._gold if name.endswith("_spans")]
+        if len(spans) == 1:
             raise ExperimentError(
-                f"data: {type(corpus).__name__}.load returned {given} alone; it must return both "
-                "source_spans and target_spans, or neither"
+                f"data: {type(corpus).__name__}.load returned {spans[0]} alone; it must return "
+                "both source_spans and target_spans, or neither"
             )
+
         texts = dict.fromkeys(self.sides, pa.string())
-        links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self._known else {}
-        words = (
-            dict.fromkeys(("source_words", "target_words"), _IDS)
-            if "alignments" in self._known
-            else {}
-        )
-        self.cleaned_schema = pa.schema(texts | self._known)
-        self.schema = pa.schema(
-            texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links | words
-        )
+        self.cleaned_schema = pa.schema(texts | self._gold)
+        prepared = texts | dict.fromkeys(("source_ids", "target_ids"), _IDS)
+        if self._gold:
+            prepared |= dict.fromkeys(("sure_links", "possible_links"), _PAIRS)
+        if self._has_words:
+            prepared |= dict.fromkeys(("source_words", "target_words"), _IDS)
+        self.schema = pa.schema(prepared)
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
-        columns = (
-            zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
-        )
-        for source, target, known in zip(rows["source"], rows["target"], columns, strict=False):
-            self._check_spans(source, target, dict(zip(self._known, known, strict=False)))
+        for i, (source, target) in enumerate(zip(rows["source"], rows["target"], strict=False)):
+            gold = {name: rows[name][i] for name in self._gold}
+            self._check_spans(source, target, gold)
             texts = self.cleaning.clean(source, target)
-            if "alignments" in self._known and not isinstance(texts, str):
-                # Compatibility forms (NFKC) can break a word, after which links count other words.
-                same = [len(text.split()) for text in texts] == [
-                    len(text.split()) for text in (source, target)
-                ]
-                texts = texts if same else "other_words"
-            yield texts if isinstance(texts, str) else [*texts, *known]
+            if isinstance(texts, str):
+                yield texts
+            # Compatibility forms (NFKC) can break a word, after which links count other words.
+            elif self._has_words and _count_words(texts) != _count_words([source, target]):
+                yield "other_words"
+            else:
+                yield [*texts, *gold.values()]
 
-    def _check_spans(self, source: Any, target: Any, known: dict[str, Any]) -> None:
+    def _check_spans(self, source: Any, target: Any, gold: dict[str, Any]) -> None:
         """Raise ExperimentError where fields of one side have none on the other side."""
-        if {"source_spans", "target_spans"} <= known.keys():
-            ours, theirs = (known[name] for name in ("source_spans", "target_spans"))
-            if ours is None or theirs is None or len(ours) != len(theirs):
-                raise ExperimentError(
-                    f"data: the pair {show(source, 60)} → {show(target, 60)} has the source_spans "
-                    f"{show(ours, 60)} and the target_spans {show(theirs, 60)}; "
-                    f"{type(self.corpus).__name__}.load must give as many of one side as of the "
-                    "other"
-                )
+        if "source_spans" not in gold:
+            return
+        ours = gold["source_spans"]
+        theirs = gold["target_spans"]
+        if ours is None or theirs is None or len(ours) != len(theirs):
+            raise ExperimentError(
+                f"data: the pair {show(source, 60)} → {show(target, 60)} has the source_spans "
+                f"{show(ours, 60)} and the target_spans {show(theirs, 60)}; "
+                f"{type(self.corpus).__name__}.load must give as many of one side as of the "
+                "other"
+            )
 
     def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
         return self.corpus.train_tokenizers(*sides)
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
-        if not self._known:
+        if not self._gold:
             return {}
-        offsets = [tokenizers[side].offsets(rows[side].to_pylist()) for side in self.sides]
-        words: dict[str, Any] = {}
-        if "alignments" in self._known:
-            for side, of_side in zip(self.sides, offsets, strict=True):
-                words[f"{side}_words"] = list(map(words_of_tokens, rows[side].to_pylist(), of_side))
-            links = list(map(links_between_tokens, rows["alignments"].to_pylist(), *words.values()))
+        source = rows["source"].to_pylist()
+        target = rows["target"].to_pylist()
+        source_offsets = tokenizers["source"].offsets(source)
+        target_offsets = tokenizers["target"].offsets(target)
+
+        more: dict[str, Any] = {}
+        if self._has_words:
+            more["source_words"] = list(map(words_of_tokens, source, source_offsets))
+            more["target_words"] = list(map(words_of_tokens, target, target_offsets))
+            written = rows["alignments"].to_pylist()
+            links = map(links_between_tokens, written, more["source_words"], more["target_words"])
         else:
-            links = list(
-                map(
-                    links_between,
-                    *offsets,
-                    *(rows[f"{side}_spans"].to_pylist() for side in self.sides),
-                )
-            )
-        return words | {
-            "sure_links": [sure for sure, _ in links],
-            "possible_links": [others for _, others in links],
-        }
+            source_spans = rows["source_spans"].to_pylist()
+            target_spans = rows["target_spans"].to_pylist()
+            links = map(links_between, source_offsets, target_offsets, source_spans, target_spans)
+
+        more["sure_links"] = []
+        more["possible_links"] = []
+        for sure, possible in links:
+            more["sure_links"].append(sure)
+            more["possible_links"].append(possible)
+        return more
 
     def info(self) -> DataInfo:
         return DataInfo(
@@ -173,9 +176,13 @@ class Pairs(RowKind):
             target_language=self.corpus.target_language,
             bleu_tokenize=self.corpus.bleu_tokenize,
             joint=self.corpus.joint,
-            has_alignments=bool(self._known),
+            has_alignments=bool(self._gold),
             rouge=self.corpus.rouge,
         )
+
+
+def _count_words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
 
 
 def links_between(
@@ -203,7 +210,9 @@ def links_between(
 
 
 def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
-    return [i for i, (start, end) in enumerate(offsets) if max(start, span[0]) < min(end, span[1])]
+    """The positions of the tokens that have a character of the span."""
+    first, last = span
+    return [i for i, (start, end) in enumerate(offsets) if max(start, first) < min(end, last)]
 
 
 class Sentences(RowKind):
@@ -228,7 +237,10 @@ class Sentences(RowKind):
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         for text, raw_label in zip(rows["text"], rows["label"], strict=True):
             label = label_of(raw_label, self.cleaning.tidy)
-            texts = self.cleaning.clean(text) if label is not None else "no_label"
+            if label is None:
+                yield "no_label"
+                continue
+            texts = self.cleaning.clean(text)
             yield texts if isinstance(texts, str) else [*texts, json.dumps(label)]
 
     def learn(self, train: Path) -> None:
@@ -236,9 +248,8 @@ class Sentences(RowKind):
 
         Raises ExperimentError if they are unsuitable.
         """
-        labels = sorted(
-            json.loads(label) for label in open_rows(train)["label"].unique().to_pylist()
-        )
+        different = open_rows(train)["label"].unique().to_pylist()
+        labels = sorted(json.loads(label) for label in different)
         if len(labels) < 2:
             raise ExperimentError(
                 "data.label: a classifier needs at least two classes, but every label of the "
@@ -255,10 +266,9 @@ class Sentences(RowKind):
             known = dict(enumerate(self._own_names or []))
             names = [known.get(label, str(label)) for label in labels]
         self.class_names = names
-        self._labels, self._numbers = (
-            labels,
-            {json.dumps(label): number for number, label in enumerate(labels)},
-        )
+        self._labels = labels
+        # The number of each class by its label, as the clean rows have it.
+        self._numbers = {json.dumps(label): number for number, label in enumerate(labels)}
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
         labels = rows["label"].to_pylist()

@@ -59,23 +59,23 @@ class SequenceCorpus(Corpus):
     target_tokenizer: TokenizerTrainer | None = None
 
     def __post_init__(self) -> None:
-        lengths = (self.min_length, self.max_length)
-        test_lengths = (
+        self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
+        # The number of different sequences of each length, for training and for test.
+        self.stock = self._count_sequences(self.min_length, self.max_length, "")
+        self.test_stock = self._count_sequences(
             self.test_min_length or self.min_length,
             self.test_max_length or self.max_length,
+            "test_",
         )
-        for prefix, (least, most) in (("", lengths), ("test_", test_lengths)):
-            if least > most:
-                raise ValueError(
-                    f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}"
-                )
-        self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
-        # The number of different sequences by length.
+
+    def _count_sequences(self, least: int, most: int, prefix: str) -> dict[int, int]:
+        """{length: the number of different sequences}; prefix: of the settings, for an error."""
+        if least > most:
+            raise ValueError(
+                f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}"
+            )
         count = math.perm if self.distinct else pow
-        self.stock, self.test_stock = (
-            {n: count(self.num_symbols, n) for n in range(least, most + 1)}
-            for least, most in (lengths, test_lengths)
-        )
+        return {length: count(self.num_symbols, length) for length in range(least, most + 1)}
 
     def load(self) -> dict[str, datasets.Dataset]:
         import datasets  # slow to import, and not needed to check a config
@@ -87,16 +87,21 @@ class SequenceCorpus(Corpus):
         tested = [self._draw(random, self.test_stock, used) for _ in range(test)]
         others = [self._draw(random, self.stock, used) for _ in range(train + validation)]
         others = [others[i] for i in random.permutation(len(others))]
-        drawn = (others[:train], others[train:], tested)
-        return {
-            split: datasets.Dataset.from_list([self._pair(sequence) for sequence in sequences])
-            for split, sequences in zip(SPLITS, drawn, strict=True)
-        }
+
+        splits = {}
+        for split, sequences in zip(SPLITS, (others[:train], others[train:], tested), strict=True):
+            pairs = [self._pair(sequence) for sequence in sequences]
+            splits[split] = datasets.Dataset.from_list(pairs)
+        return splits
 
     def _draw(
         self, random: np.random.Generator, stock: dict[int, int], used: dict[int, set[bytes]]
     ) -> np.ndarray:
-        free = [n for n, number in stock.items() if len(used.get(n, ())) < number]
+        """A sequence that is not in `used`, to which it is added.
+
+        stock: {length: the number of different sequences}.
+        """
+        free = [length for length, count in stock.items() if len(used.get(length, ())) < count]
         if not free:
             raise ExperimentError(
                 "data.num_pairs: there are too few different sequences; choose fewer, or longer "
@@ -104,29 +109,43 @@ class SequenceCorpus(Corpus):
             )
         length = int(random.choice(free))
         taken = used.setdefault(length, set())
-        while (
-            sequence := random.choice(self.num_symbols, length, replace=not self.distinct)
-        ).tobytes() in taken:
-            pass
-        taken.add(sequence.tobytes())
-        return sequence
+        while True:
+            sequence = random.choice(self.num_symbols, length, replace=not self.distinct)
+            if sequence.tobytes() not in taken:
+                taken.add(sequence.tobytes())
+                return sequence
 
     def _pair(self, sequence: np.ndarray) -> dict[str, object]:
+        """A row: the two texts, and the characters of each symbol in both."""
         symbols = [self._symbol(int(i)) for i in sequence]
-        ends = np.cumsum([len(symbol) + 1 for symbol in symbols]) - 1
-        spans = [
-            [int(end) - len(symbol), int(end)] for end, symbol in zip(ends, symbols, strict=True)
-        ]
-        mirrored = [[int(ends[-1]) - end, int(ends[-1]) - start] for start, end in spans]
+        source = " ".join(symbols)
+        spans = []
+        start = 0
+        for symbol in symbols:
+            end = start + len(symbol)
+            spans.append([start, end])
+            start = end + 1  # a space stands between two
+        if not self.reverse:
+            return {
+                "source": source,
+                "target": source,
+                "source_spans": spans,
+                "target_spans": spans,
+            }
+
+        length = len(source)
         return {
-            "source": " ".join(symbols),
-            "target": " ".join(reversed(symbols) if self.reverse else symbols),
+            "source": source,
+            "target": " ".join(reversed(symbols)),
             "source_spans": spans,
-            "target_spans": mirrored if self.reverse else spans,
+            "target_spans": [[length - end, length - start] for start, end in spans],
         }
 
     def _symbol(self, i: int) -> str:
-        return string.ascii_lowercase[i] if self.num_symbols <= 26 else f"s{i}"
+        """`a`, `b`, ..., or `s0`, `s1`, ... of an alphabet that has more than 26."""
+        if self.num_symbols <= len(string.ascii_lowercase):
+            return string.ascii_lowercase[i]
+        return f"s{i}"
 
 
 class CopyCorpus(SequenceCorpus):
