@@ -86,7 +86,7 @@ def test_labelled_folder_reads_back_as_the_corpus(
     assert data.labels == read_labels(data.folder / "data.json") == ["negative", "positive"]
     assert data.sizes == {"train": 4, "validation": 2, "test": 2}
     train = data.split("train")
-    assert [train.text(row) for row in range(4)] == [row["text"] for row in ROWS]
+    assert [train.source_text(row) for row in range(4)] == [row["text"] for row in ROWS]
     assert train.labels.tolist() == [1, 0, 1, 0]
     assert data.tokenizer.decode(train.ids[3]) == "안녕 bad"
     assert train.source_lengths.tolist() == [3, 4, 1, 2]

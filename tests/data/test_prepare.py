@@ -141,6 +141,7 @@ from attnlab.data.corpus import Cleaning, SentenceCleaning
 from attnlab.data.dates import DatesCorpus
 from attnlab.data.hub import HubCorpus, LabelledCorpus
 from attnlab.data.prepare import prepare
+from attnlab.data.row_kinds import Pairs, Sentences
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
 place = (None, sys.argv[2], None, None, splits, 1, None, None, None, None)
@@ -150,8 +151,9 @@ locales, formats = ["en_US", "ja_JP"], ["full", "short"]
 dates = DatesCorpus(
     locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer()
 )
-for name, corpus in (("hub", hub), ("dates", dates), ("labelled", labelled)):
-    prepare(corpus, Pairs, Path(sys.argv[1]) / name)
+prepare(hub, Pairs, Path(sys.argv[1]) / "hub")
+prepare(dates, Pairs, Path(sys.argv[1]) / "dates")
+prepare(labelled, Sentences, Path(sys.argv[1]) / "labelled")
 """
     for process, hash_seed in (("a", "1"), ("b", "2")):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
