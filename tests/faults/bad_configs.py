@@ -22,8 +22,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-from attnlab.config.binding import TARGET, component, places_of, setting_annotations
-from attnlab.experiment.composition import sections_of, task_named
+from attnlab.config.binding import TARGET, bind, component, places_of, setting_annotations
+from attnlab.experiment.composition import sections_of
+from attnlab.tasks.classification.task import Classification
+from attnlab.tasks.task import Task
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 REMOVED = object()
@@ -111,7 +113,7 @@ def compositions() -> Iterator[tuple[DictConfig, str]]:
 
 
 def _is_for_classifiers(target: str) -> bool:
-    annotations = sections_of(task_named("classification"))
+    annotations = sections_of(Classification())
     return any(
         issubclass(_class(target), component(annotations[name]) or ())
         for name in ("data", "training")
@@ -173,7 +175,8 @@ def _owner(config: DictConfig, path: str) -> Any:
 
 
 def _walk(config: DictConfig) -> Iterator[Setting | Node]:
-    for name, annotation in sections_of(task_named(config.task)).items():
+    task = bind(OmegaConf.to_container(config.task), Task, "task")
+    for name, annotation in sections_of(task).items():
         if name != "task":
             yield from _walk_value(config, name, annotation, True)
 
