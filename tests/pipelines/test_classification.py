@@ -183,7 +183,7 @@ MIXTURES = {
     ),
     "window": (
         ("task=classification", "model/scope=local_m"),
-        "model.scope local_m follows the target word by word",
+        "model.scope LocalM follows the target word by word",
     ),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
 }

@@ -70,12 +70,19 @@ def _type_of(kind: Any) -> Any:
 
 
 def save_logged_model(
-    place: Path, folder: Path, served: ServedModel, example: str, model: Model
+    place: Path, folder: Path, served: ServedModel | None, example: str, model: Model
 ) -> None:
     """Write a model folder to a new folder `place`, in the form that MLflow loads.
 
+    served: what it answers; None for a run of an older version, which does not say.
     example: an input text, which MLflow shows.
     """
+    shown: dict[str, Any] = {}
+    if served is not None:
+        shown = {
+            "signature": signature_of(served),
+            "input_example": ([example], {"attention": True}),
+        }
     with tempfile.TemporaryDirectory(prefix="attnlab-code-") as temporary:
         code = Path(temporary) / PACKAGE_ROOT.name
         shutil.copytree(PACKAGE_ROOT, code, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
@@ -87,7 +94,6 @@ def save_logged_model(
             pip_requirements=[
                 f"{name}=={version(name).partition('+')[0]}" for name in _REQUIREMENTS
             ],
-            signature=signature_of(served),
-            input_example=([example], {"attention": True}),
             mlflow_model=model,
+            **shown,
         )

@@ -42,7 +42,6 @@ from attnlab.runs.run_folder import (
     OUTBOX,
     RunRecord,
     RunState,
-    ServedModel,
     Uploaded,
     UploadedSpool,
 )
@@ -214,18 +213,18 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
         return
 
     record = run.state.record
-    served = record.served or ServedModel("model", answer={})
+    kind = "model" if record.served is None else record.served.kind
     params = client.get_run(run_id).data.params
     # The characters that MLflow refuses
     name = re.sub("[/:.%\"']", "_", readable_name(record.config))
     model = client.create_logged_model(
-        known.info.experiment_id, name, run_id, params=params, model_type=served.kind
+        known.info.experiment_id, name, run_id, params=params, model_type=kind
     )
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
             about = Model(model.artifact_location, run_id, model_id=model.model_id)
-            save_logged_model(place, folder, served, record.example, about)
+            save_logged_model(place, folder, record.served, record.example, about)
             client.log_model_artifacts(model.model_id, str(place))
         client.log_outputs(run_id, [LoggedModelOutput(model.model_id, step=0)])
     except BaseException:
