@@ -220,6 +220,15 @@ def test_wrong_metric_or_picture_is_refused_at_composition(override: str, messag
         compose([override])
 
 
+def test_setting_that_a_file_leaves_out_is_said_to_be_added(command: Command, folder: Path) -> None:
+    own = ("--config-dir", str(CONF), "pictures=entropy", "pictures.entropy.colour=red")
+    refused = command("train.py", *own)
+    assert refused.code == 1
+    assert "pictures.entropy holds none; write +pictures.entropy.colour=... to add it" in (
+        " ".join(refused.err.split())
+    )
+
+
 def test_repetition_counts_neighbours() -> None:
     metric = Repetition(case=False)
     rows = [{"hypothesis": "The the cat"}, {"hypothesis": ""}, {"hypothesis": "a b"}]

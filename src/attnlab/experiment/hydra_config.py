@@ -264,6 +264,9 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
         )
     no_settings = ("_target_", "_partial_", "hydra")
     names = sorted(str(name) for name in parent if name not in no_settings)
+    is_of_the_user = not str(parent.get("_target_", "attnlab.")).startswith("attnlab.")
+    if not names and is_of_the_user:  # a file that leaves out what has a default
+        return f"{full_key} is not a setting; {place} holds none; write +{full_key}=... to add it"
     near = difflib.get_close_matches(key, names, n=1)
     above = f"{place}." if place else ""
     elsewhere = _elsewhere(OmegaConf.to_container(parent, resolve=False), key, above)

@@ -78,7 +78,7 @@ class Task(ABC):
         return {TARGET: f"{type(self).__module__}.{type(self).__qualname__}"}
 
     def with_own(self, sources: Iterable[str]) -> list[str]:
-        """The sources, where those of two attributes of this task replace `task:module,sizes`."""
+        """The sources, where those of this task's attributes replace `task:module,sizes`."""
         found: list[str] = []
         for source in sources:
             place, _, names = source.partition(":")
