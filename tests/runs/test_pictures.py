@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.runs.pictures import PictureCallback, write_heat_maps, write_sentences
+from attnlab.plots.picture import Picture
+from attnlab.runs.pictures import PictureCallback, Pictures, write_heat_maps, write_sentences
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
@@ -42,11 +44,12 @@ def maps(module):
     assert not torch.is_grad_enabled()
     weights = np.array([[0.9, 0.1], [0.2, 0.8]])
     first = AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first")
-    return partial(write_heat_maps, [first, AttentionMap(["a"], ["b"], [[1.0]])])
+    drawn = [first, AttentionMap(["a"], ["b"], [[1.0]])]
+    return Pictures(drawn, partial(write_heat_maps, drawn))
 
 
-def fit(point, maps=maps):
-    callback = PictureCallback(maps, point)
+def fit(point, maps=maps, own=None):
+    callback = PictureCallback(maps, point, own or {})
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu",
@@ -61,6 +64,30 @@ def fit(point, maps=maps):
         enable_model_summary=False,
     )
     trainer.fit(Tiny(), data, data)
+
+
+class Blank(Picture):
+    def draw(self, maps):
+        assert maps[0].title == "first"
+        return Figure(figsize=(1, 1))
+
+
+class Broken(Picture):
+    def draw(self, maps):
+        raise ValueError("no ink")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_own_picture_is_written_and_one_that_fails_is_warned_of(
+    tracking, runs, point, record, client, capfd
+):
+    with tracking().start(runs, point, record) as run:
+        fit(point, own={"blank": Blank(), "broken": Broken()})
+    names = {info.path for info in client.list_artifacts(run.run_id, "attention/step_000008")}
+    assert "attention/step_000008/blank.png" in names
+    assert "attention/step_000008/broken.png" not in names
+    said = "warning: pictures.broken could not be drawn: ValueError: no ink (test_pictures.py"
+    assert capfd.readouterr().err.count(said) == 4
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -63,7 +63,9 @@ def choose_direction(config: DictConfig) -> None:
     stays.
     """
     node = config.hydra
-    chosen = [text.partition("=")[0].lstrip("+") for text in node.overrides.hydra]
+    # Unresolved: an override such as hydra.sweep.subdir=${hydra.job.num} has no value yet.
+    overrides: Any = OmegaConf.to_container(node.overrides.hydra, resolve=False)
+    chosen = [text.partition("=")[0].lstrip("+") for text in overrides]
     monitor = OmegaConf.select(config, "training.monitor")
     is_chosen = "hydra.sweeper.direction" in chosen
     if "direction" not in node.sweeper or is_chosen or not isinstance(monitor, str):
