@@ -27,6 +27,8 @@ def tracker(folder: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch)
     """A database of the user's own, which MLflow's variables name, with the experiment `paper`."""
     (folder / "own").mkdir()
     (folder / "own" / "track.db").write_bytes(empty_database.read_bytes())
+    # An earlier test of this process may have set another one. MLflow unsets the variable with it.
+    mlflow.set_tracking_uri(None)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///own/track.db")
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "paper")
     return MlflowClient(tracking_uri=f"sqlite:///{folder}/own/track.db")
@@ -46,7 +48,6 @@ def test_training_goes_where_mlflows_variables_say_with_its_usual_identity(
     (run,) = runs_of(tracker, "paper")
     assert not (folder / "runs" / "mlflow.db").exists()
     assert "tracking.uri" not in run.data.params
-    mlflow.set_tracking_uri(None)  # an earlier test of this process may have set another one
     assert type(attnlab.load(f"runs:/{run.info.run_id}/model")).__name__ == "Translator"
 
     # The same experiment without the variables is not trained again.
