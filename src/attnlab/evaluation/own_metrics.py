@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -61,22 +62,28 @@ def measured(metrics: Mapping[str, CorpusMetric], rows: Rows) -> dict[str, float
     """
     found = {}
     for name, metric in metrics.items():
-        kind = type(metric).__name__
-        try:
+        with _failure_named(name, metric, "statistics"):
             statistics = np.asarray(metric.statistics(rows), dtype=np.float64)
-        except Exception as error:
-            reason = failure_of(error, type(metric))
-            raise ExperimentError(f"metrics.{name}: {kind}.statistics failed: {reason}") from error
         expected = (len(rows), metric.sums)
         if statistics.shape != expected:
             raise ExperimentError(
-                f"metrics.{name}: {kind}.statistics must return (sentences, sums) = {expected} "
-                f"numbers, got {statistics.shape}"
+                f"metrics.{name}: {type(metric).__name__}.statistics must return (sentences, sums) "
+                f"= {expected} numbers, got {statistics.shape}"
             )
-        try:
+        with _failure_named(name, metric, "scores"):
             (value,) = metric.scores(statistics.sum(axis=0, keepdims=True))
-        except Exception as error:
-            reason = failure_of(error, type(metric))
-            raise ExperimentError(f"metrics.{name}: {kind}.scores failed: {reason}") from error
         found[name] = float(value)
     return found
+
+
+@contextmanager
+def _failure_named(name: str, metric: CorpusMetric, method: str) -> Iterator[None]:
+    """Raise ExperimentError, with the place in the config, where a metric's own code fails."""
+    try:
+        yield
+    except Exception as error:
+        kind = type(metric)
+        reason = failure_of(error, kind)
+        raise ExperimentError(
+            f"metrics.{name}: {kind.__name__}.{method} failed: {reason}"
+        ) from error

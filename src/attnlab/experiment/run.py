@@ -256,19 +256,24 @@ def record_of(
 
     In a sweep its name and some of its tags are the job's.
     """
-    job = current_job()
     tags = {"repeatable": experiment.hardware.repeatable}
+    job = current_job()
+    if job is not None:
+        tags |= job.tags
+        name = job.record.name
+
+    task = experiment.task
     return RunRecord(
         config=config,
         identity=identity,
         data_digest=data.digest,
         data_source=path_from(experiment.paths.runs_folder, data.folder),
         data_facts=data.sizes,
-        data_columns=experiment.task.rows.raw_columns,
-        served=experiment.task.predictor().served,
+        data_columns=task.rows.raw_columns,
+        served=task.predictor().served,
         example=data.split("validation").source_text(0),
-        tags=tags if job is None else {**tags, **job.tags},
-        name=name if job is None else job.record.name,
+        tags=tags,
+        name=name,
         command=command_line(),
     )
 
