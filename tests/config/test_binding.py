@@ -197,7 +197,7 @@ def test_bind_sections_reports_all_problems_with_their_paths(model, training):
         "model.encoder.cell must be one of rnn, gru, lstm, got 'gur'",
         "model.encoder.hidden_size must be a whole number above 0, got -3",
         "model.attention.siez is not a setting; did you mean size?",
-        "model.decoder._target_ must be one of attnlab.model.decoder.",
+        "model.decoder._target_ must be one of attnlab.model.decoders.",
         "training.log_every is missing",
         "training.teacher_forcing.ratio must be a number between 0 and 1, got 1.5",
     )

@@ -51,7 +51,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
             "_target_": "attnlab.model.seq2seq.Seq2Seq",
             "encoder": {"_target_": "attnlab.model.encoders.recurrent.RecurrentEncoder", **ENCODER},
             "bridge": {"_target_": "attnlab.model.bridges.LinearBridge"},
-            "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
+            "decoder": {"_target_": f"attnlab.model.decoders.x.{decoder}"},
             "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},
         },
         "data": {"_target_": "attnlab.data.dates.DatesCorpus", "tokenizer": tokenizer},

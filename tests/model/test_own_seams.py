@@ -18,7 +18,8 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import is_attention_explanation
 from attnlab.model.attention.memory import Memory
 from attnlab.model.classifier import Classifier
-from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token, look
+from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.readouts import Readout
 from attnlab.model.scopes import Scope, Window
@@ -143,7 +144,7 @@ def test_decoder_with_a_step_alone_takes_its_steps_one_by_one_with_its_own_recor
     readouts = model(batch).readout  # (B, T, R)
 
     # The same numbers as of torch's own decoder of this kind, which takes all steps at once.
-    named = "attnlab.model.decoder.decoders.StepThenAttend"
+    named = "attnlab.model.decoders.step_then_attend.StepThenAttend"
     theirs = built(decoder=decoder | {"_target_": named, "context": "readout"})
     assert theirs.decoder.reads_all_steps_at_once
     theirs.load_state_dict(model.state_dict())

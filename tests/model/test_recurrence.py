@@ -11,7 +11,7 @@ import torch
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.model import recurrence
-from attnlab.model.decoder.cells import StackedCell
+from attnlab.model.decoders.cells import StackedCell
 from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.recurrence import CELLS, RecurrentState, in_single_precision
 

@@ -37,7 +37,7 @@ CONFIG: dict[str, Any] = {
         "encoder": {"_target_": "my_package.Encoder", "cell": "gru"},
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
         "decoder": {
-            "_target_": "attnlab.model.decoder.decoders.AttendThenStep",
+            "_target_": "attnlab.model.decoders.attend_then_step.AttendThenStep",
             "hidden_size": 128,
         },
     },

@@ -48,7 +48,7 @@ CONFIG = {
     "model": {
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 128},
         "decoder": {
-            "_target_": "attnlab.model.decoder.decoders.AttendThenStep",
+            "_target_": "attnlab.model.decoders.attend_then_step.AttendThenStep",
             "hidden_size": 128,
         },
     },

@@ -35,6 +35,14 @@ from attnlab.model.seq2seq import Seq2Seq
 # Classes that have moved since the configs of older model folders named them. It is read here
 # alone: a config that a user writes names a class as it is called today.
 FORMER_CLASSES = {
+    "attnlab.model.decoder.decoders.AttendThenStep": (
+        "attnlab.model.decoders.attend_then_step.AttendThenStep"
+    ),
+    "attnlab.model.decoder.decoders.Conditional": "attnlab.model.decoders.conditional.Conditional",
+    "attnlab.model.decoder.decoders.NoAttention": "attnlab.model.decoders.no_attention.NoAttention",
+    "attnlab.model.decoder.decoders.StepThenAttend": (
+        "attnlab.model.decoders.step_then_attend.StepThenAttend"
+    ),
     "attnlab.model.encoder.Encoder": "attnlab.model.encoders.recurrent.RecurrentEncoder",
     "attnlab.training.settings.TranslationTraining": (
         "attnlab.tasks.translation.settings.TranslationTraining"

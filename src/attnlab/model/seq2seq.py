@@ -16,7 +16,8 @@ from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
-from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
+from attnlab.model.decoders.decoder import Decoder
+from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding

@@ -7,14 +7,8 @@ from typing import ClassVar, Literal
 from torch import Tensor, nn
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoder.decoder import (
-    Decoder,
-    DecoderState,
-    StepOutput,
-    Token,
-    look,
-    with_coverage,
-)
+from attnlab.model.decoders.decoder import Decoder, look, with_coverage
+from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
 class GatedDecoder(Decoder[Literal["readout"]]):

@@ -12,8 +12,8 @@ from typing import TypeVar
 from torch import nn
 
 from attnlab.model.attention.attention import Attention
-from attnlab.model.decoder.cells import GRUCell, LSTMCell, RNNCell
-from attnlab.model.decoder.decoder import DecoderBody
+from attnlab.model.decoders.body import DecoderBody
+from attnlab.model.decoders.cells import GRUCell, LSTMCell, RNNCell
 from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast.attention import FastAttention
 from attnlab.model.fast.cells import FastGRUCell, FastLSTMCell, FastRNNCell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from attnlab.model.decoder.cells import Cell, GRUCell, LSTMCell, RNNCell
+from attnlab.model.decoders.cells import Cell, GRUCell, LSTMCell, RNNCell
 from attnlab.model.fast.linear import fast_linear
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlab.model.decoder.decoder import DecoderBody, Token
+from attnlab.model.decoders.body import DecoderBody
+from attnlab.model.decoders.step import Token
 from attnlab.model.fast.linear import fast_linear
 
 

@@ -22,7 +22,7 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.decoder.decoder import DecoderState
+from attnlab.model.decoders.step import DecoderState
 from attnlab.model.fast import speed_up
 from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.model_folder import bind_section, load_model, read_config

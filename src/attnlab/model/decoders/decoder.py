@@ -1,23 +1,23 @@
-"""Decoder: the base class of all decoders, its layers, and what goes from step to step."""
+"""Decoder: the base class of all decoders."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 
-from attnlab.batch import PAD
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.mechanism import Mechanism
-from attnlab.model.attention.memory import Memory, rows_of
-from attnlab.model.decoder.cells import StackedCell
+from attnlab.model.attention.memory import Memory
+from attnlab.model.decoders.body import DecoderBody
+from attnlab.model.decoders.cells import StackedCell
+from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.dropout import Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.input_feeding import InputFeeding
@@ -25,146 +25,6 @@ from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
 
 ContextT = TypeVar("ContextT", bound=str)
-
-
-@dataclass(frozen=True)
-class DecoderState:
-    """What a decoder carries from step to step.
-
-    A decoder of one's own may derive a record with further fields from it: tensors whose first axis
-    is the batch, so that the searches can select hypotheses. Its `first_state` fills them.
-    """
-
-    recurrent: RecurrentState
-    position: Tensor  # (B,) long: the target position of the next step, counted over real tokens
-    context: Tensor | None = None  # (B, D): c_{t-1}
-    fed: Tensor | None = None  # (B, F): what the last step feeds to the next
-    coverage: Tensor | None = None  # (B, N, S): the sum of all attention weights so far
-
-    def select(self, rows: Tensor) -> DecoderState:
-        """The state of some rows of the batch, in their order; a row may be named twice."""
-        return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
-
-
-@dataclass(frozen=True)
-class Token:
-    """The last token as a step reads it."""
-
-    embedded: Tensor  # (B, E), after dropout
-
-
-class DecoderBody(nn.Module):
-    """The layers of every decoder: target embedding, stack of cells, readout and input feeding.
-
-    Args:
-        into_cell: width of the context that goes into the cell; 0 for none.
-        into_readout: width of the context that goes into the readout; 0 for none.
-    """
-
-    def __init__(
-        self,
-        cell: str,
-        embedding_size: int,
-        hidden_size: int,
-        layers: int,
-        dropout: nn.Module,
-        layer_dropout: float,
-        *,
-        into_cell: int,
-        into_readout: int,
-        readout: Part[Readout],
-        input_feeding: Part[InputFeeding] | None,
-        target_vocabulary_size: int,
-    ) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = dropout
-        self.readout: Readout = readout(
-            hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
-        )
-        sizes = {"embedding_size": embedding_size, "vocabulary_size": target_vocabulary_size}
-        self.input_feeding: InputFeeding | None = None
-        if input_feeding is not None:
-            self.input_feeding = input_feeding(readout=self.readout, **sizes)
-        fed_size = 0 if self.input_feeding is None else self.input_feeding.size
-        self.cell = StackedCell(
-            cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout
-        )
-        self.state_shape = self.cell.state_shape
-
-    def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
-        """Embed tokens: (...) -> (..., E), after dropout.
-
-        sparse: their gradient is a sparse tensor.
-        """
-        if sparse:
-            found = embedding(tokens, self.embedding.weight, PAD, sparse=True)
-        else:
-            found = self.embedding(tokens)
-        return self.dropout(found)
-
-    def known_tokens(self, embedded: Tensor) -> list[Token]:
-        """The last tokens of all steps, where none is going to be a guess.
-
-        embedded: (T, B, E), after dropout.
-        """
-        return [Token(each) for each in embedded]
-
-    def forward(
-        self, token: Token, context: Tensor | None, state: DecoderState
-    ) -> tuple[Tensor, DecoderState]:
-        """s_t = f(s_{t-1}, [e(y_{t-1}); fed_{t-1}; c]).
-
-        Args:
-            token: the last one.
-            context: (B, D), None where it does not go into the cell.
-            state: the state before.
-
-        Returns:
-            the top layer's s_t (B, H) and the state after.
-        """
-        others = [x for x in (state.fed, context) if x is not None]
-        recurrent = self.cell(self.from_input(token, others), state.recurrent)
-        return recurrent.hidden[-1], replace(
-            state, recurrent=recurrent, position=state.position + 1
-        )
-
-    def from_input(self, token: Token, others: Sequence[Tensor]) -> Tensor:
-        """The cell's product with its input, W [e(y_{t-1}); others] + b: (B, G)."""
-        return self.cell.product(torch.cat([token.embedded, *others], dim=-1))
-
-    def all_steps(self, tokens: Tensor, context: Tensor | None, state: DecoderState) -> Tensor:
-        """T steps that read nothing of each other but the recurrent state, at once.
-
-        Args:
-            tokens: (B, T, E), the last token of each step, after dropout.
-            context: (B, T, D), None where it does not go into the cell.
-            state: the state before the first step.
-
-        Returns:
-            s_t (B, T, H).
-        """
-        return self.cell.all_steps(
-            tokens if context is None else torch.cat([tokens, context], dim=-1), state.recurrent
-        )
-
-
-@dataclass(frozen=True)
-class StepOutput:
-    """The result of a step: what the readout reads, and where the attention looked.
-
-    context is None where it does not go into the readout, attention_weights without an attention.
-    All steps at once have a further axis T: (B, T, H), and (B, N, T, S) of the weights.
-    """
-
-    hidden: Tensor  # (B, H)
-    context: Tensor | None  # (B, D)
-    token: Tensor  # (B, E)
-    attention_weights: Tensor | None  # (B, N, S)
-
-    def select(self, rows: Tensor) -> StepOutput:
-        """The output of some rows of the batch."""
-        return rows_of(self, rows)
 
 
 class Decoder(nn.Module, ABC, Generic[ContextT]):

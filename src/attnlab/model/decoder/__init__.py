@@ -1,1 +1,0 @@
-"""The decoders: when the attention looks, and where its context goes."""

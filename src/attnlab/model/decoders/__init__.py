@@ -1,0 +1,1 @@
+"""The decoders: the base class of all of them, and a file for each kind."""
