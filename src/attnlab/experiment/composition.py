@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind, bind_sections
+from attnlab.config.identity import foreign_modules
 from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
@@ -99,7 +100,21 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(
             f"model is too large for this machine; make its sizes smaller ({reason})"
         ) from error
+    if foreign_modules(values["model"]):
+        _try_model(task, bound)
     return Experiment(**bound, config=written, values=values, choices=choices_of(config))
+
+
+def _try_model(task: Task, bound: Mapping[str, Any]) -> None:
+    """Run a small batch through a model with parts of the user's own."""
+    from attnlab.model.trial_pass import try_model
+
+    padding = bound["padding"]
+    try_model(
+        build=lambda: bound["model"](**task.trial_sizes, padding=padding),
+        loss_of=lambda model: task.trial_loss(model, padding),
+        padding=padding,
+    )
 
 
 def _taken_names(task: Task, metrics: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from attnlab.progress import Progress
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
+    from torch import Tensor
 
     from attnlab.batch import Padding
     from attnlab.config.part import Part
@@ -109,6 +110,15 @@ class Task(ABC):
         bound: the bound sections of a config.
         """
         return []
+
+    def trial_loss(self, model: Any, padding: Padding) -> Tensor | None:
+        """The loss of a small batch, by which a model with parts of the user's own is tried.
+
+        By default None: nothing is tried.
+
+        model: built with `trial_sizes`.
+        """
+        return None
 
     @abstractmethod
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:

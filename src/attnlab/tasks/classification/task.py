@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
+from attnlab.batch import Padding
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import SentenceCorpus
@@ -14,6 +17,7 @@ from attnlab.data.prepared import LabelledData
 from attnlab.data.row_kinds import Sentences
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
+from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
@@ -45,6 +49,10 @@ class Classification(Task):
         if bound["paths"].ensemble:
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
+
+    def trial_loss(self, model: Classifier, padding: Padding) -> Tensor:
+        batch = trial_batch(padding)
+        return model(batch.source, batch.source_mask).log_probabilities.sum()
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
         training = bound["training"]

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
+from attnlab.batch import Padding
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
 from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
@@ -77,6 +80,9 @@ class Translation(Task):
                 if search.needs_attention:
                     problems += without_attention(f"{path}.{search.needs_attention}").problems
         return problems
+
+    def trial_loss(self, model: Seq2Seq, padding: Padding) -> Tensor:
+        return model(trial_batch(padding)).readout.sum()
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
         from attnlab.tasks.translation.metrics import TextMetrics

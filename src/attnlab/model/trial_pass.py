@@ -1,0 +1,218 @@
+"""A trial pass through a model with parts of the user's own, which checks what each part returns.
+
+Axes: B batch, T target length, S source length, D encoder output, L layers.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.batch import BOS, EOS, PAD, Batch, Padding
+from attnlab.config.identity import PACKAGE
+from attnlab.errors import ExperimentError
+from attnlab.model.attention.score import Score
+from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.normalisers import Normaliser
+
+WORD = 4  # the first token id that is not special
+SOURCE_LENGTHS = (3, 2)
+TARGET_LENGTHS = (4, 3)
+# How far the sum of a row of weights may be from 1, in the lowest precision of a training.
+TOLERANCE = 0.02
+
+
+class ContractError(Exception):
+    """A part returned something else than its base class promises."""
+
+
+def trial_batch(padding: Padding) -> Batch:
+    """Two sentence pairs of different lengths, so that both sides have a pad."""
+    source = [[*[WORD] * (length - 1), EOS] for length in SOURCE_LENGTHS]
+    target_input = [[BOS, *[WORD] * (length - 1)] for length in TARGET_LENGTHS]
+    target_output = [[*[WORD] * (length - 1), EOS] for length in TARGET_LENGTHS]
+
+    padded_source = _padded(source, padding.encoder)
+    padded_output = _padded(target_output, padding.decoder)
+    return Batch(
+        source=padded_source,
+        source_mask=padded_source != PAD,
+        rows=torch.arange(len(source)),
+        target_input=_padded(target_input, padding.decoder),
+        target_output=padded_output,
+        target_mask=padded_output != PAD,
+    )
+
+
+def _padded(rows: list[list[int]], side: str) -> Tensor:
+    length = max(len(row) for row in rows)
+    padded = []
+    for row in rows:
+        pads = [PAD] * (length - len(row))
+        padded.append([*pads, *row] if side == "pre" else [*row, *pads])
+    return torch.tensor(padded)
+
+
+def try_model(
+    build: Callable[[], nn.Module], loss_of: Callable[[Any], Tensor | None], padding: Padding
+) -> None:
+    """Build a model, and run a forward and a backward pass of one small batch.
+
+    It leaves torch's random numbers as they were.
+
+    Args:
+        build: returns the model.
+        loss_of: the model -> a number to differentiate; None where its task has no trial batch.
+        padding: of the experiment.
+
+    Raises:
+        ExperimentError: a part of the model fails, or returns what its base class does not allow.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = build()
+        try:
+            with _checked_parts(model):
+                loss = loss_of(model)
+                if loss is not None:
+                    loss.backward()
+            _check_pads(model, padding)
+        except ContractError as error:
+            raise ExperimentError(f"model: {error}") from error
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ExperimentError(
+                f"model: a pass of two short sentences through it fails{_place_of(error)}: {reason}"
+            ) from error
+
+
+def _place_of(error: Exception) -> str:
+    """Where the user's own code failed: the last of its lines in the traceback."""
+    own = Path(__file__).parents[1]
+    libraries = (Path(torch.__file__).parent, own)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not any(Path(frame.filename).is_relative_to(library) for library in libraries):
+            return f" in {frame.filename}, line {frame.lineno}, in {frame.name}"
+    return ""
+
+
+@contextmanager
+def _checked_parts(model: nn.Module) -> Iterator[None]:
+    """Check, until it ends, what each score, normaliser and encoder of the model returns."""
+    handles = []
+    for part in model.modules():
+        for kind, check in CHECKS.items():
+            if isinstance(part, kind) and not _is_ours(part):
+                handles.append(part.register_forward_hook(check))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _check_pads(model: nn.Module, padding: Padding) -> None:
+    """Check that an encoder gives a sentence the same vectors with and without a pad beside it."""
+    if padding.recurrence == "read":
+        return  # whoever chooses this wants to see what pads do
+    batch = trial_batch(padding)
+    shorter = 1
+    is_real = batch.source_mask[shorter]
+    alone = batch.source[shorter, is_real].unsqueeze(0)
+
+    for encoder in model.modules():
+        if not isinstance(encoder, Encoder) or _is_ours(encoder):
+            continue
+        encoder.eval()  # without dropout
+        with torch.no_grad():
+            padded = encoder(batch.source, batch.source_mask)
+            unpadded = encoder(alone, torch.ones_like(alone, dtype=torch.bool))
+        if not torch.allclose(padded.outputs[shorter, is_real], unpadded.outputs[0], atol=1e-3):
+            raise ContractError(
+                f"{type(encoder).__name__} gives a token another vector when a pad stands beside "
+                "the sentence; use source_mask to set pads to zero before each layer that mixes "
+                "tokens, or choose padding.recurrence=read"
+            )
+
+
+def _is_ours(part: nn.Module) -> bool:
+    return type(part).__module__.partition(".")[0] == PACKAGE
+
+
+def _check_score(score: nn.Module, inputs: tuple[Tensor, Tensor], scores: Any) -> None:
+    query, keys = inputs
+    expected = (len(query), query.shape[1], keys.shape[1])
+    _check_shape(score, "scores", scores, "(B, T, S)", expected)
+
+
+def _check_weights(normaliser: nn.Module, inputs: tuple[Tensor], weights: Any) -> None:
+    (scores,) = inputs
+    name = type(normaliser).__name__
+    _check_shape(normaliser, "weights", weights, "(..., S), as the scores", tuple(scores.shape))
+
+    hidden = scores == -torch.inf
+    if bool((weights[hidden] != 0).any()):
+        raise ContractError(
+            f"{name} gives weight to a token that may not be seen; its weights must be 0 where the "
+            "scores are minus infinity"
+        )
+
+    sums = weights.detach().float().sum(-1)
+    if normaliser.rows_sum_to_one and bool((sums - 1).abs().max() > TOLERANCE):
+        raise ContractError(
+            f"{name} returns weights with the sum {sums.flatten()[0].item():.3f}, but its "
+            "rows_sum_to_one is true; set rows_sum_to_one = False in the class"
+        )
+
+
+def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: Any) -> None:
+    assert isinstance(encoder, Encoder)
+    source = inputs[0]
+    name = type(encoder).__name__
+    if not isinstance(encoded, Encoded):
+        raise ContractError(
+            f"{name}.forward must return attnlab.model.encoders.encoder.Encoded, got "
+            f"{type(encoded).__name__}"
+        )
+
+    rows, length = source.shape
+    outputs_shape = (rows, length, encoder.output_size)
+    _check_shape(encoder, "outputs", encoded.outputs, "(B, S, output_size)", outputs_shape)
+
+    state = encoder.state_shape
+    final_shape = (state.layers, rows, state.size)
+    legend = "(state_shape.layers, B, state_shape.size)"
+    _check_shape(encoder, "final.hidden", encoded.final.hidden, legend, final_shape)
+    if state.has_cell != (encoded.final.cell is not None):
+        raise ContractError(
+            f"{name} says state_shape.has_cell={state.has_cell}, but its final.cell is "
+            f"{'missing' if state.has_cell else 'a tensor'}"
+        )
+
+
+def _check_shape(
+    part: nn.Module, what: str, found: Any, legend: str, expected: tuple[int, ...]
+) -> None:
+    name = type(part).__name__
+    if not isinstance(found, Tensor):
+        raise ContractError(
+            f"{name} must return {what} as a tensor {legend}, got {type(found).__name__}"
+        )
+    if tuple(found.shape) != expected:
+        raise ContractError(
+            f"{name} returns {what} of the shape {tuple(found.shape)}, expected {legend} = "
+            f"{expected}"
+        )
+
+
+CHECKS: dict[type[nn.Module], Callable[..., None]] = {
+    Score: _check_score,
+    Normaliser: _check_weights,
+    Encoder: _check_encoded,
+}

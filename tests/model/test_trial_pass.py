@@ -1,0 +1,141 @@
+"""A pass through a model with parts of the user's own, which finds what they return wrongly."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlab.batch import Padding
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
+from attnlab.model.attention.score import Score
+from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.normalisers import Normaliser
+from attnlab.model.recurrence import RecurrentState, StateShape
+from attnlab.model.trial_pass import trial_batch
+
+SMALL = ("data=copy", "tracking=none", "model/attention=dot")
+
+
+class ScoreOfOneQuery(Score):
+    def __init__(self, *, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.W = nn.Linear(query_size, key_size)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return (self.W(query) * keys).sum(-1)  # (B, S)
+
+
+class ScoreOfOtherWidths(ScoreOfOneQuery):
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return query @ keys[..., 1:].transpose(1, 2)
+
+
+class Sigmoid(Normaliser):
+    def forward(self, scores: Tensor) -> Tensor:
+        return scores.sigmoid()
+
+
+class ShiftedSoftmax(Normaliser):
+    def forward(self, scores: Tensor) -> Tensor:
+        return scores.clamp(min=-1e4).softmax(-1) * 0 + 1 / scores.shape[-1]
+
+
+class Embeddings(Encoder):
+    """Embeddings alone, whose mean is the state."""
+
+    layers_told = 1
+
+    def __init__(self, *, source_vocabulary_size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(source_vocabulary_size, 128)
+        self.output_size = 128
+        self.state_shape = StateShape(layers=self.layers_told, size=128, has_cell=False)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        outputs = self.embedding(source)
+        return Encoded(outputs, RecurrentState(outputs.mean(1).unsqueeze(0)))
+
+
+class TwoLayersTold(Embeddings):
+    layers_told = 2
+
+
+class PadsLeak(Embeddings):
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        outputs = self.embedding(source)
+        outputs = outputs + outputs.mean(1, keepdim=True)
+        return Encoded(outputs, RecurrentState(outputs[:, 0].unsqueeze(0)))
+
+
+def problem(*overrides: str) -> str:
+    with pytest.raises(ExperimentError) as refused:
+        compose([*SMALL, *overrides])
+    return str(refused.value)
+
+
+def score(kind: type[Score]) -> str:
+    return f"model.attention={{_target_: {__name__}.{kind.__name__}}}"
+
+
+def encoder(kind: type[Encoder]) -> tuple[str, ...]:
+    node = f"+model.encoder={{_target_: {__name__}.{kind.__name__}}}"
+    return ("~model.encoder", node, "model/bridge=linear", "model.decoder.embedding_size=128")
+
+
+def normaliser(kind: type[Normaliser]) -> str:
+    return f"model.normaliser={{_target_: {__name__}.{kind.__name__}}}"
+
+
+def test_score_of_another_shape_is_refused_with_both_shapes() -> None:
+    assert problem(score(ScoreOfOneQuery)) == (
+        "model: ScoreOfOneQuery returns scores of the shape (2, 3), expected (B, T, S) = (2, 1, 3)"
+    )
+
+
+def test_failing_part_is_refused_with_the_line_that_fails() -> None:
+    found = problem(score(ScoreOfOtherWidths))
+    where = rf"fails in {re.escape(__file__)}, line \d+, in forward: RuntimeError: "
+    assert re.search(where, found)
+
+
+def test_weights_whose_rows_do_not_sum_to_one_are_refused_unless_they_say_so() -> None:
+    assert "ShiftedSoftmax gives weight to a token that may not be seen" in problem(
+        normaliser(ShiftedSoftmax)
+    )
+    found = problem(normaliser(Sigmoid))
+    assert "but its rows_sum_to_one is true; set rows_sum_to_one = False in the class" in found
+
+
+def test_encoder_whose_state_has_another_shape_is_refused() -> None:
+    assert problem(*encoder(TwoLayersTold), "model/bridge=mean") == (
+        "model: TwoLayersTold returns final.hidden of the shape (1, 2, 128), expected "
+        "(state_shape.layers, B, state_shape.size) = (2, 2, 128)"
+    )
+
+
+def test_encoder_that_lets_pads_change_a_token_is_refused_unless_pads_are_read() -> None:
+    assert "PadsLeak gives a token another vector when a pad stands beside the sentence" in (
+        problem(*encoder(PadsLeak))
+    )
+    compose([*SMALL, *encoder(PadsLeak), "padding.recurrence=read"])
+
+
+def test_trial_leaves_random_numbers_as_they_were() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    compose([*SMALL, *encoder(Embeddings)])
+    assert torch.equal(torch.rand(2), expected)
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_trial_batch_has_a_pad_on_the_chosen_side(side) -> None:
+    batch = trial_batch(Padding(encoder=side, decoder=side))
+    place = 0 if side == "pre" else -1
+    assert batch.source_mask[:, place].tolist() == [True, False]
+    assert batch.target_mask[:, place].tolist() == [True, False]
+    assert batch.num_target_tokens == 7
