@@ -148,3 +148,12 @@ def test_learning_curves_show_all_points() -> None:
     assert not any("$" in tick for tick in ticks)
     assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
     assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None
+
+
+def test_learning_curves_title_says_what_is_drawn_of_a_foreign_task() -> None:
+    """A tagger has no F1 over classes, and a metric that no panel of ours knows."""
+    points = [(10, 0.2), (20, 0.5)]
+    figure = learning_curves({"validation/accuracy": points, "validation/span_f1": points})
+    assert figure is not None
+    titles = [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes]
+    assert titles == ["accuracy (validation)", "span f1 (validation)"]

@@ -15,6 +15,8 @@ Points = Sequence[tuple[int, float]]
 """(step, value) of a curve."""
 
 _PERPLEXITY = "perplexity (validation, reference fed)"
+_CLASSES = "accuracy and F1 (validation)"
+_VALIDATION = "validation/"
 # {title of a panel: {name in the history: label}}
 _PANELS = {
     "loss (nats a token)": {
@@ -30,7 +32,7 @@ _PANELS = {
         "validation/free_running/exact_match": "exact match"
     },
     "loss (nats a sentence)": {"train/nll": "training batches", "validation/nll": "validation"},
-    "accuracy and F1 (validation)": {
+    _CLASSES: {
         "validation/accuracy": "accuracy",
         "validation/f1": "F1, mean over the classes",
     },
@@ -60,12 +62,27 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
 
 
 def _panels_with_points(history: Mapping[str, Points]) -> dict[str, dict[str, Points]]:
-    """{title: {label: points}} of the panels and curves for which there is something to draw."""
+    """{title: {label: points}} of the panels and curves for which there is something to draw.
+
+    A validation metric that no panel knows, as a task of the user's own logs it, has a panel of its
+    own.
+    """
     panels = {}
+    known = set()
     for title, labels in _PANELS.items():
+        known |= set(labels)
         curves = {label: history[name] for name, label in labels.items() if history.get(name)}
-        if curves:
-            panels[title] = curves
+        if not curves:
+            continue
+        if title == _CLASSES and len(curves) == 1:
+            (label,) = curves
+            title = f"{label} (validation)"
+        panels[title] = curves
+
+    for name, points in history.items():
+        if name.startswith(_VALIDATION) and name not in known and points:
+            label = name.removeprefix(_VALIDATION).replace("_", " ")
+            panels[f"{label} (validation)"] = {label: points}
     return panels
 
 
