@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -28,21 +26,7 @@ settings.register_profile("campaign", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
-# What a test says that depends on the processor's instructions.
-OF_THE_PROCESSOR = re.compile(r"bfloat16|bf16|onednn|cpu_has", re.IGNORECASE)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that depend on the processor as `processor`.
-
-    These are the tests whose name, parameters or source mention bfloat16 or oneDNN.
-    """
-    for item in items:
-        assert isinstance(item, pytest.Function)
-        if OF_THE_PROCESSOR.search(item.name) or OF_THE_PROCESSOR.search(
-            inspect.getsource(item.function)
-        ):
-            item.add_marker(pytest.mark.processor)
     items[:] = slow_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 

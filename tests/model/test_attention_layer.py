@@ -213,6 +213,7 @@ def test_projection_brings_two_widths_together():
     assert context.shape == (B, T, E)
 
 
+@pytest.mark.processor
 @every_choice
 def test_autocast_to_bfloat16_stays_close_and_keeps_the_contract(score, normaliser, scope):
     attention = made(score, normaliser, scope).float()

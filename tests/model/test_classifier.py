@@ -209,6 +209,7 @@ def test_probabilities_stay_finite_at_their_ends() -> None:
     assert (log_probabilities[:, 0] < -700).all()
 
 
+@pytest.mark.processor
 def test_half_precision_keeps_whole_logarithms() -> None:
     model = build(3).float()
     with torch.autocast("cpu", torch.bfloat16):

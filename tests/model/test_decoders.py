@@ -70,6 +70,7 @@ def test_dropout_of_the_config_reaches_every_place(tiny_model):
     assert len(places) == 6
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_drops_its_share_and_scales_the_rest(dtype):
     torch.manual_seed(1)

@@ -47,6 +47,7 @@ def test_variants_compose_as_hydra_composes_them(variant):
     assert OmegaConf.to_container(config.model, resolve=True) == composed(choices)
 
 
+@pytest.mark.processor
 @every_choice
 def test_bfloat16_gives_finite_gradients(variant, pairs):
     check_bfloat16(build(variant, dtype=torch.float32), make_batch(*pairs(*SHORT), Padding()))

@@ -66,6 +66,7 @@ def test_forcing_below_one_with_each_coin_feeds_some_guesses(forcing, coin, pair
         assert guesses.equal(batch.target_mask[:, 1:]) == (coin == "batch")
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     "number",
     [

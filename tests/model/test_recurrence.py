@@ -30,6 +30,7 @@ def seen(x, *more):
 INPUTS = torch.zeros(2, dtype=torch.bfloat16), torch.zeros(2), torch.ones(2, dtype=torch.long), None
 
 
+@pytest.mark.processor
 @pytest.mark.usefixtures("halved_on_cpu")
 def test_recurrence_under_autocast_gets_float32_inputs_and_no_autocast():
     with torch.autocast("cpu", torch.bfloat16):
@@ -40,6 +41,7 @@ def test_recurrence_under_autocast_gets_float32_inputs_and_no_autocast():
         assert torch.is_autocast_enabled("cpu")
 
 
+@pytest.mark.processor
 @pytest.mark.usefixtures("halved_on_cpu")
 def test_recurrence_without_autocast_gets_its_inputs_unchanged():
     assert in_single_precision(seen, *INPUTS) == (
@@ -48,6 +50,7 @@ def test_recurrence_without_autocast_gets_its_inputs_unchanged():
     )
 
 
+@pytest.mark.processor
 def test_recurrence_on_the_cpu_stays_under_autocast():
     assert recurrence.HALVES_RECURRENCES == ("cuda",)
     with torch.autocast("cpu", torch.bfloat16):
@@ -57,6 +60,7 @@ def test_recurrence_on_the_cpu_stays_under_autocast():
         )
 
 
+@pytest.mark.processor
 @pytest.mark.usefixtures("halved_on_cpu")
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 @pytest.mark.parametrize("cell", CELLS)
@@ -77,6 +81,7 @@ def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrenc
     assert torch.equal(found.final.hidden, expected.final.hidden)
 
 
+@pytest.mark.processor
 @pytest.mark.usefixtures("halved_on_cpu")
 @pytest.mark.parametrize("cell", CELLS)
 def test_all_steps_of_a_stack_under_gpu_autocast_give_the_numbers_of_float32(cell):
@@ -91,6 +96,7 @@ def test_all_steps_of_a_stack_under_gpu_autocast_give_the_numbers_of_float32(cel
     assert torch.equal(found, expected)
 
 
+@pytest.mark.processor
 @pytest.mark.usefixtures("halved_on_cpu")
 @pytest.mark.parametrize(
     "choices", [{}, {"decoder": "no_attention"}, {"decoder": "step_then_attend"}]

@@ -112,6 +112,7 @@ def test_scaled_luong_begins_as_general():
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
+@pytest.mark.processor
 def test_additive_score_keeps_its_digits_in_half_precision():
     """Whatever the constant that the sigmoid's way leaves.
 

@@ -12,6 +12,7 @@ import yaml
 from entry_points import TINY, Command, succeeded
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     ("there", "precision"),
     [(False, 32), pytest.param(True, "bf16", marks=pytest.mark.bfloat16)],
@@ -33,6 +34,7 @@ def test_auto_is_recorded_as_the_precision_that_it_chose(
     assert "is finished already" in again.err
 
 
+@pytest.mark.processor
 def test_compose_writes_the_precision_that_auto_chose(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,6 +46,7 @@ def test_compose_writes_the_precision_that_auto_chose(
     )
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("precision", [32, "bf16"])
 def test_evaluation_in_another_precision_is_a_run_of_its_own(
     precision: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -28,6 +28,7 @@ def test_packed_product_equals_torchs_linear(dtype, tolerance, shape, bias):
     torch.testing.assert_close(found, layer(x), rtol=0, atol=tolerance)
 
 
+@pytest.mark.processor
 @torch.no_grad()
 def test_packed_product_under_autocast_is_bfloat16():
     torch.manual_seed(1)
@@ -78,6 +79,7 @@ def test_search_in_integers_scores_nearly_as_the_model_does(search, searchable):
         assert near.score != exact.score
 
 
+@pytest.mark.processor
 def test_search_in_integers_without_onednn_is_refused(searchable, monkeypatch):
     monkeypatch.setattr(products, "has_onednn", lambda *_: False)
     with pytest.raises(ExperimentError, match=r"search\.int8 must be false here"):
@@ -99,6 +101,7 @@ def test_packed_weight_is_shared_by_searches_within_the_context():
     assert not PackedWeights()._packed
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     "choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}]
 )

@@ -125,6 +125,7 @@ def test_averaged_weights_are_summed_in_double_precision(tmp_path):
     assert averaged_weights(paths)[0]["w"].item() == 2.0**22 + 1
 
 
+@pytest.mark.processor
 def test_averaged_weights_of_one_checkpoint_are_its_own_bits(tmp_path):
     state = {"model.w": torch.randn(50) * 1e-20, "model.h": torch.randn(9).bfloat16()}
     weights, step = averaged_weights([written(tmp_path, "one.ckpt", 7, state)])

@@ -28,6 +28,7 @@ class Multiply(pl.Callback):
                     weight *= self.factor
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("precision", [32, pytest.param("bf16", marks=pytest.mark.bfloat16)])
 def test_training_with_a_nan_loss_stops_before_the_step(train, precision):
     choices = {

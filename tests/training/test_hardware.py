@@ -60,6 +60,7 @@ def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch)
         hardware(threads=5).check_available()
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     ("choices", "received"),
     [
@@ -118,6 +119,7 @@ AMX = AVX512_BFLOAT16 | {"amx_bf16": True}
 ARM = {"architecture": "aarch64", "neon": True, "bf16": True}
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     ("known", "kernels", "lstm_fails", "expected"),
     [
@@ -145,6 +147,7 @@ def test_cpu_has_bfloat16_requires_instructions_and_kernels(
     assert cpu_has_bfloat16() is expected
 
 
+@pytest.mark.processor
 def test_precision_bf16_is_refused_on_a_cpu_without_it(hardware, monkeypatch):
     monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
     with pytest.raises(
@@ -154,6 +157,7 @@ def test_precision_bf16_is_refused_on_a_cpu_without_it(hardware, monkeypatch):
     hardware().check_available()
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize(
     ("accelerator", "has_bfloat16", "given", "expected"),
     [

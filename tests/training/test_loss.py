@@ -91,6 +91,7 @@ def test_output_loss_has_the_values_and_gradients_of_the_log_softmax(smoothing):
         torch.testing.assert_close(mine, theirs, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.processor
 def test_output_loss_under_autocast_gives_gradients_of_the_inputs_types():
     output, readout, labels = inputs(torch.float32)
     wanted = [readout, output.weight, output.bias]
@@ -105,6 +106,7 @@ def test_output_loss_under_autocast_gives_gradients_of_the_inputs_types():
         assert (mine - expected).norm() < 0.02 * expected.norm()
 
 
+@pytest.mark.processor
 def test_output_loss_under_autocast_rounds_the_logits_only():
     random = torch.Generator().manual_seed(0)
     output, labels = nn.Linear(R, 3000), torch.randint(3000, (N,), generator=random)

@@ -79,7 +79,9 @@ STOPPED = [
             {"model": {"cell": "rnn"}},
         )
     ),
-    pytest.param({"on": {"precision": "bf16"}}, 8, marks=pytest.mark.bfloat16),
+    pytest.param(
+        {"on": {"precision": "bf16"}}, 8, marks=[pytest.mark.bfloat16, pytest.mark.processor]
+    ),
     *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2}, {"average_decay": 0.9})),
 ]
 

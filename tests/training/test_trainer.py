@@ -275,6 +275,7 @@ def test_epoch_holds_all_pairs_in_its_own_order(train, prepared):
     assert first != second
 
 
+@pytest.mark.processor
 @pytest.mark.bfloat16
 def test_training_with_bf16_keeps_weights_in_single_precision(train):
     run = train(on={"precision": "bf16"}, max_steps=16)

@@ -132,6 +132,7 @@ def test_frozen_weights_and_passes_without_gradients_are_plain(layer, x):
         )
 
 
+@pytest.mark.processor
 def test_half_precision_is_that_of_autocast():
     """The forward values are the same bits; the gradients come nearer to the truth.
 

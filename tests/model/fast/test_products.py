@@ -19,6 +19,7 @@ def either_way(request, monkeypatch):
         monkeypatch.setattr(products, "has_onednn", lambda *_: False)
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("bias", [True, False])
@@ -42,6 +43,7 @@ def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, e
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
 
 
+@pytest.mark.processor
 def test_product_in_float32_uses_onednn_where_available(monkeypatch):
     if not products.has_onednn():
         pytest.skip("this torch comes without oneDNN")
@@ -49,6 +51,7 @@ def test_product_in_float32_uses_onednn_where_available(monkeypatch):
     assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
 
 
+@pytest.mark.processor
 def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy():
     """oneDNN takes a thousand times as long, and so did the gradients of several heads."""
 
