@@ -287,7 +287,7 @@ def test_source_beyond_the_location_scores_rows_is_refused_before_training(
     refused(
         ended,
         "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source "
-        f"that the location score reads, but the {split} split has a source of {length}; "
+        f"that LocationScore reads, but the {split} split has a source of {length}; "
         f"raise it to {length}\n",
     )
     assert {Path(path).parts[1] for path in left(folder) if path.startswith("runs")} == {"data"}

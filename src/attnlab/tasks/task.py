@@ -168,23 +168,28 @@ class Task(ABC):
 
     def check_data(self, experiment: Experiment, data: Any) -> None:
         """Raise ExperimentError where the model could not read some sentence of the data."""
-        from attnlab.model.attention.location import LocationScore
+        for section in ("attention", "encoder"):
+            part = experiment.model.values.get(section)
+            if part is None:
+                continue
+            setting = getattr(part.target, "longest_source", None)
+            if setting is not None:
+                self._check_longest_source(part, setting, data)
 
-        attention = experiment.model.values.get("attention")
-        if attention is None or not issubclass(attention.target, LocationScore):
-            return
-        most = attention.values["max_length"]
-        # The statistics do not count <eos>, which the score does.
+    def _check_longest_source(self, part: Part[Any], setting: str, data: Any) -> None:
+        """Raise ExperimentError where a source is longer than this setting of a part allows."""
+        # The statistics do not count <eos>, which a model reads.
         longest = {
             name: split[self.rows.source_side]["max_length"] + 1
             for name, split in data.stats["splits"].items()
         }
         split = max(longest, key=lambda name: longest[name])
+        most = part.values[setting]
         if longest[split] > most:
             raise ExperimentError(
-                f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the "
-                f"longest source that the location score reads, but the {split} split has a source "
-                f"of {longest[split]}; raise it to {longest[split]}"
+                f"{part.path}.{setting} is {most}, the tokens (`<eos>` included) of the longest "
+                f"source that {part.target.__name__} reads, but the {split} split has a source of "
+                f"{longest[split]}; raise it to {longest[split]}"
             )
 
     @abstractmethod

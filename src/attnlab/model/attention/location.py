@@ -21,6 +21,7 @@ class LocationScore(Score):
     """
 
     by_position = True
+    longest_source = "max_length"
 
     def __init__(self, max_length: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()

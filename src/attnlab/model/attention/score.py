@@ -13,6 +13,8 @@ from torch.nn.functional import linear
 class Score(nn.Module, ABC):
     """How well each query goes with each key, before the softmax.
 
+    longest_source: the name of its setting that limits the tokens of a source, `<eos>` included;
+        None where any source can be read.
     keys_size: width A of the projected keys, which coverage needs; None where a score does not say.
     by_position: True where the query is compared with positions; `project_keys` is then given
         positions (B, S).
@@ -20,6 +22,7 @@ class Score(nn.Module, ABC):
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
 
+    longest_source: ClassVar[str | None] = None
     keys_size: int | None = None
     by_position = False
 

@@ -41,6 +41,8 @@ class Encoder(nn.Module, ABC):
     In a config, a decoder takes over those of its settings that the encoder has under the same name
     (`embedding_size`, `layers`, `dropout`, ...), as long as nothing else is chosen for it.
 
+    longest_source: the name of its setting that limits the tokens of a source, `<eos>` included,
+        such as the number of learnt positions; None where any source can be read.
     output_size: width D of the vectors.
     state_shape: layers, width and kind of the final state.
     backward_size: width of `Encoded.backward`; 0 where nothing is read backwards.
@@ -50,6 +52,8 @@ class Encoder(nn.Module, ABC):
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "padding")
+
+    longest_source: ClassVar[str | None] = None
 
     output_size: int
     state_shape: StateShape
