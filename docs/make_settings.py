@@ -17,19 +17,11 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from pydantic import PydanticUserError, TypeAdapter
 
-from attnlab.config.binding import (
-    PARTIAL,
-    TARGET,
-    Place,
-    class_named,
-    component,
-    describe,
-    known_targets,
-    places_of,
-    setting_annotations,
-)
+from attnlab.config.annotation_text import describe
 from attnlab.config.params import as_text, leaves, value_at
+from attnlab.config.place import Place, component, places_of, setting_annotations
 from attnlab.config.signature import constructor_hints, settings_of
+from attnlab.config.target import PARTIAL, TARGET, class_named, known_targets
 from attnlab.experiment.composition import plain, sections_of
 from attnlab.experiment.hydra_config import choices_of, compose_config, groups
 from attnlab.files import atomic_file, write_json

@@ -17,8 +17,10 @@ import yaml
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind, bind_sections, describe, known_targets
+from attnlab.config.annotation_text import describe
+from attnlab.config.binding import bind, bind_sections
 from attnlab.config.part import Part
+from attnlab.config.target import known_targets
 from attnlab.errors import ExperimentError, show
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.mechanism import LinearProjection

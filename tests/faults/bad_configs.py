@@ -22,7 +22,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-from attnlab.config.binding import TARGET, bind, component, places_of, setting_annotations
+from attnlab.config.binding import bind
+from attnlab.config.place import component, places_of, setting_annotations
+from attnlab.config.target import TARGET
 from attnlab.experiment.composition import sections_of
 from attnlab.tasks.classification.task import Classification
 from attnlab.tasks.task import Task

@@ -18,9 +18,10 @@ import yaml
 from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind, class_named
+from attnlab.config.binding import bind
 from attnlab.config.part import Part
 from attnlab.config.signature import constructor_hints
+from attnlab.config.target import class_named
 from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

@@ -15,7 +15,8 @@ from composed_variants import Variant, config_of
 from safetensors.torch import load_file
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind, class_named
+from attnlab.config.binding import bind
+from attnlab.config.target import class_named
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import (

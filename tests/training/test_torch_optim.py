@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch.optim import lr_scheduler
 
-from attnlab.config.binding import known_targets
 from attnlab.config.part import Part
+from attnlab.config.target import known_targets
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.training.optimisation import Schedule, make_scheduler

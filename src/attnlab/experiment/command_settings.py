@@ -17,8 +17,9 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from pydantic import Field, NonNegativeInt
 
-from attnlab.config.binding import TARGET, bind
+from attnlab.config.binding import bind
 from attnlab.config.paths import NotEmpty, runs_folder
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError
 from attnlab.project import CONF, with_pipeline_commands
 from attnlab.runs.mlflow_variables import environment_note, with_environment

@@ -15,10 +15,11 @@ from pydantic import Field, PositiveFloat
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind, bind_sections
+from attnlab.config.binding import bind, bind_sections
 from attnlab.config.identity import foreign_modules
 from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.experiment.hydra_config import (

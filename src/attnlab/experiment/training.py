@@ -10,7 +10,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 
-from attnlab.config.binding import TARGET
+from attnlab.config.target import TARGET
 from attnlab.data.corpus import TextCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.errors import ExperimentError

@@ -24,9 +24,10 @@ from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind, class_named
+from attnlab.config.binding import bind
 from attnlab.config.identity import foreign_modules
 from attnlab.config.part import Part
+from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.classifier import Classifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from attnlab.config.binding import TARGET
+from attnlab.config.target import TARGET
 from attnlab.data.corpus import AS_IT_IS, Cleaning, TextCleaning
 from attnlab.errors import ExperimentError, show
 from attnlab.model.model_folder import bind_section

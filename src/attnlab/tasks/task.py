@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attnlab.config.binding import TARGET
 from attnlab.config.identity import experiment_identity
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError
 from attnlab.files import resolve_path
 from attnlab.progress import Progress

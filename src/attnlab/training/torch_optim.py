@@ -10,8 +10,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from attnlab.config.binding import SettingTypes
 from attnlab.config.part import Part
+from attnlab.config.place import SettingTypes
 from attnlab.errors import ExperimentError
 
 Decay = Annotated[float, Field(ge=0, lt=1)]

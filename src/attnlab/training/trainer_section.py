@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
-from attnlab.config.binding import TARGET, bind_sections
+from attnlab.config.binding import bind_sections
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError, show
 
 _LENGTH = (

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnlab.config.binding import bind_settings, class_named, known_targets
+from attnlab.config.binding import bind_settings
 from attnlab.config.part import call
 from attnlab.config.signature import (
     accepted_runtime_arguments,
@@ -21,6 +21,7 @@ from attnlab.config.signature import (
     settings_of,
     takes_more_settings,
 )
+from attnlab.config.target import class_named, known_targets
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.attention import Attention as MemoryAttention
 from attnlab.model.attention.mechanism import LinearProjection

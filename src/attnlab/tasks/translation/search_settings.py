@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.config.binding import TARGET
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch

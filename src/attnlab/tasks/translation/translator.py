@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, Batch
-from attnlab.config.binding import TARGET
+from attnlab.config.target import TARGET
 from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import make_batch
 from attnlab.data.prepared import PreparedData
