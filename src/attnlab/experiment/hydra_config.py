@@ -48,6 +48,7 @@ def compose_config(
 
 def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig:
     """As `compose_config`, with the config folders of the running command."""
+    check_search_path(overrides)
     try:
         return hydra.compose(name, list(overrides), return_hydra_config=True)
     except Exception as error:
@@ -84,6 +85,47 @@ def groups(folders: Sequence[Path] = (CONF,)) -> dict[str, list[str]]:
             if place.split("/")[0] not in (".", "hydra"):
                 found.setdefault(place, set()).add(file.stem)
     return {place: sorted(choices) for place, choices in sorted(found.items())}
+
+
+def check_search_path(arguments: Sequence[str]) -> None:
+    """Raise ExperimentError for a place of `hydra.searchpath=[...]` that does not exist.
+
+    Hydra itself only warns, and goes on without the choices in it.
+    """
+    problems = []
+    for argument in arguments:
+        if not argument.startswith("hydra.searchpath="):
+            continue
+        for address in _addresses(argument):
+            if not _exists(address):
+                problems.append(
+                    "hydra.searchpath must list folders that exist, such as file://my_conf, and "
+                    "packages that Python finds, such as pkg://my_package.conf; got "
+                    f"{show(address)}"
+                )
+    if problems:
+        raise ExperimentError(problems)
+
+
+def _addresses(override: str) -> list[str]:
+    """The values of a list in an override; empty where Hydra itself refuses it."""
+    try:
+        values = PARSER.parse_override(override).value()
+    except HydraException:
+        return []
+    if not isinstance(values, list):
+        return []
+    return [str(value) for value in values]
+
+
+def _exists(address: str) -> bool:
+    """Whether a config source is there; True for a kind of source that only Hydra knows."""
+    schema, _, path = address.partition("://")
+    if schema == "file":
+        return Path(path).is_dir()
+    if schema == "pkg":
+        return _package_folder(path) is not None
+    return True
 
 
 def search_folders(config: DictConfig) -> list[Path]:
@@ -154,9 +196,18 @@ def _folder_of(schema: str, path: str) -> Path | None:
         return Path(path)
     if schema != "pkg" or path.partition(".")[0] in _LIBRARIES:
         return None
-    spec = importlib.util.find_spec(path)
-    locations = [] if spec is None else spec.submodule_search_locations or []
-    return Path(locations[0]) if locations else None
+    return _package_folder(path)
+
+
+def _package_folder(name: str) -> Path | None:
+    """The folder of a package, as `lab_extras.conf` or `lab_extras/conf`; None if there is none."""
+    try:
+        spec = importlib.util.find_spec(name.replace("/", ".").rstrip("."))
+    except (ModuleNotFoundError, ValueError):  # of a parent that does not exist, of an empty name
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0])
 
 
 def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:

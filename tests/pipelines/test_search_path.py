@@ -1,0 +1,52 @@
+"""`hydra.searchpath`: a folder or a package that does not exist is refused by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from entry_points import TINY, Command
+
+from attnlab.errors import ExperimentError
+from attnlab.experiment.hydra_config import compose_config
+
+
+@pytest.mark.parametrize("multirun", [(), ("-m", "seed=1,2")], ids=["run", "sweep"])
+@pytest.mark.parametrize(
+    "place", ["pkg://does_not_exist.conf", "pkg://json.conf", "file://nowhere"]
+)
+def test_search_path_that_does_not_exist_is_refused_with_its_name(
+    place: str, multirun: tuple[str, ...], command: Command, folder: Path
+) -> None:
+    ended = command(
+        "train.py", *multirun, f"hydra.searchpath=[{place}]", *TINY, "metrics=repetition"
+    )
+    assert ended.code == 1
+    assert ended.err == (
+        "error: hydra.searchpath must list folders that exist, such as file://my_conf, and "
+        f"packages that Python finds, such as pkg://my_package.conf; got '{place}'\n"
+    )
+    assert not (folder / "runs").exists()
+
+
+def test_every_missing_place_of_the_search_path_is_a_problem(tmp_path: Path) -> None:
+    places = f"[file://{tmp_path},file://{tmp_path}/a,pkg://attnlab.config,pkg://b]"
+    with pytest.raises(ExperimentError) as raised:
+        compose_config([f"hydra.searchpath={places}"])
+    given = [problem.partition("; got ")[2] for problem in raised.value.problems]
+    assert given == [f"'file://{tmp_path}/a'", "'pkg://b'"]
+
+
+def test_search_path_in_a_package_without_init_file_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_lab" / "conf" / "model" / "attention").mkdir(parents=True)
+    (tmp_path / "my_lab" / "conf" / "model" / "attention" / "mine.yaml").write_text(
+        "_target_: attnlab.model.attention.dot.DotScore\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(
+        UserWarning, match="is not available"
+    ):  # Hydra's, which finds it all the same
+        config = compose_config(["hydra.searchpath=[pkg://my_lab/conf]", "model/attention=mine"])
+    assert config.model.attention._target_ == "attnlab.model.attention.dot.DotScore"
