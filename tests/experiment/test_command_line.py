@@ -20,10 +20,26 @@ def _no_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HydraConfig, "initialized", lambda: False)
 
 
-def in_a_sweep(monkeypatch: pytest.MonkeyPatch, script: Path, config_name: str = "config") -> None:
-    """Let Hydra's job be a point of `train.py -m`, in a process that runs this script."""
-    job = {"name": "train", "config_name": config_name}
-    node = {"mode": RunMode.MULTIRUN, "job": job, "overrides": {"task": ["seed=2"]}}
+def in_a_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+    script: Path,
+    config_name: str = "config",
+    config_folder: str | None = None,
+    of_hydra: tuple[str, ...] = (),
+) -> None:
+    """Let Hydra's job be a point of `train.py -m`, in a process that runs this script.
+
+    The command was given in /home/me.
+    """
+    sources = [{"path": "conf", "schema": "file", "provider": "main"}]
+    if config_folder is not None:
+        sources.append({"path": config_folder, "schema": "file", "provider": "command-line"})
+    node = {
+        "mode": RunMode.MULTIRUN,
+        "job": {"name": "train", "config_name": config_name},
+        "overrides": {"task": ["seed=2"], "hydra": ["hydra.mode=MULTIRUN", *of_hydra]},
+        "runtime": {"cwd": "/home/me", "config_sources": sources},
+    }
     monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
     monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create(node))
     monkeypatch.setattr("sys.argv", [str(script), "-m", "seed=1,2"])
@@ -47,6 +63,23 @@ def test_command_of_a_point_of_a_sweep_repeats_that_point(monkeypatch: pytest.Mo
     assert command_line() == ("python", "pipelines/train.py", "-cn", "mine", "seed=2")
     monkeypatch.setenv(COMMAND_VARIABLE, "attnlab")
     assert command_line() == ("attnlab", "train", "-cn", "mine", "seed=2")
+
+
+@pytest.mark.parametrize(
+    ("config_folder", "written"),
+    [("/home/me/my_conf", "my_conf"), ("/srv/conf", "/srv/conf")],
+)
+def test_command_of_a_point_of_a_sweep_has_the_config_folder(
+    config_folder: str, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_a_sweep(monkeypatch, PIPELINES / "train.py", config_folder=config_folder)
+    assert command_line() == ("python", "pipelines/train.py", "--config-dir", written, "seed=2")
+
+
+def test_command_of_a_point_of_a_sweep_has_the_search_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = "hydra.searchpath=[pkg://lab_extras.conf]"
+    in_a_sweep(monkeypatch, PIPELINES / "train.py", of_hydra=(searched,))
+    assert command_line() == ("python", "pipelines/train.py", searched, "seed=2")
 
 
 def test_command_of_a_point_in_a_worker_of_submitit_is_the_pipeline(

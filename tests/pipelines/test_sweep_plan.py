@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from entry_points import TINY, Command
+
+from attnlab.errors import ExperimentError
+from attnlab.runs.sweep_record import SweepRecord
 
 REFUSED = "hardware.strategy ddp starts its other processes with the command of the first one"
 DDP = ("hardware.devices=2", "hardware.strategy=ddp")
@@ -50,6 +55,29 @@ def test_sweep_with_strategy_ddp_starts_no_point(
     assert ended.err.startswith(f"error: {REFUSED}")
     assert len(ended.err.splitlines()) == 1
     assert not (folder / "runs").exists()
+
+
+def test_command_of_a_sweep_has_the_config_folder_and_the_search_path(
+    presets: Path, folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led: list[SweepRecord] = []
+
+    def lead(record: SweepRecord, *others: Any) -> nullcontext[None]:
+        led.append(record)
+        raise ExperimentError("this test leads no sweep")
+
+    monkeypatch.setattr("attnlab.experiment.sweep_plan.lead_sweep", lead)
+    elsewhere = folder / "my_conf"
+    elsewhere.mkdir()
+    searched = f"hydra.searchpath=[file://{presets}]"
+    command("train.py", "-m", "--config-dir", str(elsewhere), searched, *TINY, "seed=1,2")
+
+    (record,) = led
+    assert record.command == (
+        *("python", "pipelines/train.py", "-m", "--config-dir", "my_conf", searched),
+        *record.overrides,
+    )
+    assert "seed=1,2" in record.overrides
 
 
 def test_large_grid_is_checked_by_each_value_alone(

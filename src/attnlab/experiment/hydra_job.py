@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from attnlab.project import PIPELINES, pipeline_command
 
@@ -42,11 +43,37 @@ def command_line() -> tuple[str, ...]:
             return "python", *sys.argv
         return *pipeline_command(script.stem).split(), *given
 
-    mode, job = HydraConfig.get().mode, HydraConfig.get().job
-    if mode == RunMode.MULTIRUN:  # this point alone
-        given = overrides()
-        if job.config_name != "config":
-            given = ["-cn", str(job.config_name), *given]
+    node: Any = HydraConfig.get()
+    if node.mode == RunMode.MULTIRUN:  # this point alone
+        given = [*config_options(node), *overrides()]
     # A worker of Slurm is a script of submitit's; Hydra's job still has our script's name.
-    name = script.stem if is_pipeline else job.name
+    name = script.stem if is_pipeline else node.job.name
     return *pipeline_command(name).split(), *given
+
+
+def config_options(node: DictConfig) -> list[str]:
+    """The arguments that say where Hydra finds the configs, as a command must repeat them.
+
+    These are `--config-dir`, `-cn` and `hydra.searchpath`; the overrides of a job have none of
+    them.
+
+    node: Hydra's own, `config.hydra`.
+    """
+    options = []
+    for source in node.runtime.config_sources:
+        if source.provider == "command-line":  # of --config-dir, which Hydra makes absolute
+            options += ["--config-dir", _as_in_command(Path(source.path), Path(node.runtime.cwd))]
+    if node.job.config_name not in (None, "config"):
+        options += ["-cn", str(node.job.config_name)]
+
+    # Unresolved: `${oc.env:NAME}` stays as it is.
+    of_hydra: Any = OmegaConf.to_container(node.overrides.hydra, resolve=False)
+    options += [text for text in of_hydra if text.startswith("hydra.searchpath=")]
+    return options
+
+
+def _as_in_command(path: Path, working_folder: Path) -> str:
+    """The path as the user most likely wrote it: relative where it is in the working folder."""
+    if path.is_relative_to(working_folder):
+        return str(path.relative_to(working_folder))
+    return str(path)

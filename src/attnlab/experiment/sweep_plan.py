@@ -19,6 +19,7 @@ from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
 from attnlab.experiment.hydra_config import compose_in_command
+from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_leader import lead_sweep
@@ -49,6 +50,7 @@ class SweepPlan:
     points: how many there will be.
     processes: how the jobs run.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
+    options: the command's arguments that say where the configs are.
     """
 
     overrides: list[str]
@@ -56,6 +58,7 @@ class SweepPlan:
     points: int
     processes: JobProcesses
     experiments: list[Experiment]
+    options: list[str]
 
     @classmethod
     def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
@@ -95,6 +98,7 @@ class SweepPlan:
             points=points,
             processes=job_processes(hydra.launcher, points),
             experiments=experiments,
+            options=config_options(hydra),
         )
 
     @property
@@ -130,6 +134,7 @@ class SweepPlan:
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
             varies=self.varies,
             overrides=masked_values(self.overrides),
+            options=masked_values(self.options),
             points=self.points,
             run_id=None,
             started=0.0,

@@ -20,7 +20,6 @@ from attnlab.evaluation.evaluation_files import (
     read_json,
 )
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
-from attnlab.project import pipeline_command
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
@@ -68,11 +67,10 @@ def runs_of_sweep(
 
     keys = [key for key in record.varies if key != SEED]
     runs = [_run_of_job(job, keys, runs_folder, allow) for job in finished]
-    command = f"{pipeline_command('train')} -m {shlex.join(record.overrides)}"
     facts = [
         ("sweep", record.identity),
         ("varied", ", ".join(record.varies)),
-        ("command", command),
+        ("command", shlex.join(record.command)),
     ]
     return _compared(runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id)
 

@@ -58,9 +58,13 @@ def lead_sweep(
     before = psutil.Process().children(recursive=True)
     with _one_leader(folder), _terminable():
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
-        command = (*pipeline_command("train").split(), "-m", *record.overrides)
         of_run = RunRecord(
-            {}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command
+            {},
+            record.identity,
+            "",
+            tags=tags,
+            name=f"sweep · {record.name}",
+            command=record.command,
         )
         # The database, the experiment and the sweep's run exist before the first job needs them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:

@@ -7,7 +7,7 @@ progress or the results of a sweep reads these files and no tracker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +32,7 @@ class SweepRecord:
     name: for people, `attention × seed`.
     varies: the keys that differ from point to point, in the order of the command.
     overrides: the command's, without what is secret in them.
+    options: the command's arguments that say where the configs are, such as `--config-dir`.
     points: how many there are in all.
     run_id: of the sweep's own run in the tracker; None where nothing is tracked.
     started: when it was last started.
@@ -48,6 +49,12 @@ class SweepRecord:
     started: float
     quiet: bool
     ended: float | None = None
+    options: list[str] = field(default_factory=list)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of a command that repeats the sweep."""
+        return *pipeline_command("train").split(), "-m", *self.options, *self.overrides
 
 
 @dataclass(frozen=True)
