@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind, bind_sections
+from attnlab.config.choices import conf_file
 from attnlab.config.identity import foreign_modules
-from attnlab.config.params import leaves
+from attnlab.config.params import leaves, value_at
 from attnlab.config.paths import Paths
 from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError, holds_password, masked
@@ -26,6 +27,7 @@ from attnlab.experiment.hydra_config import (
     choices_of,
     compose_config,
     compose_in_command,
+    config_folders,
     hydra_error_sentence,
 )
 from attnlab.files import resolve_path
@@ -68,7 +70,10 @@ def check(config: DictConfig) -> Experiment:
     try:
         bound = bind_sections(with_tracker, sections_of(task))
     except ExperimentError as error:
-        of_sections = [_with_task(problem, task) for problem in error.problems]
+        of_sections = []
+        for problem in error.problems:
+            with_origin = _with_origin(problem, choices_of(config), values)
+            of_sections.append(_with_task(with_origin, task))
         raise ExperimentError([*of_sections, *of_trainer]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
@@ -214,6 +219,33 @@ def _with_task(problem: str, task: Task) -> str:
     others = " or ".join(f"task={each.name}" for each in SHIPPED if each.name != task.name)
     return (
         f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
+    )
+
+
+def _with_origin(problem: str, choices: Mapping[str, str], values: Mapping[str, Any]) -> str:
+    """The problem, with a hint where the user never wrote the unknown setting.
+
+    A preset or `model.attention._target_=...` that changes the class of a node alone leaves it with
+    the settings of the choice that it had before.
+    """
+    unknown = re.match(r"([\w.]+)\.(\w+) is not a setting;", problem)
+    if unknown is None:
+        return problem
+    place, setting = unknown.groups()
+    group = place.replace(".", "/")
+    choice = choices.get(group)
+    if choice is None:
+        return problem
+
+    written = value_at(conf_file(group, choice, config_folders()).values, place)
+    if not isinstance(written, Mapping) or setting not in written:
+        return problem
+    if written.get(TARGET) == value_at(values, f"{place}.{TARGET}"):
+        return problem
+    return (
+        f"{problem}; the file of {group}={choice} sets it, and it stays where {place}.{TARGET} "
+        f"alone is changed: remove it with ~{place}.{setting}, or write a file for the class and "
+        f"choose that, {group}=<its name>"
     )
 
 
