@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.config.choices import choice_of, default_choices, differences, value_in
+from attnlab.config.choices import choice_of, default_choices, differences
+from attnlab.config.params import value_at
 from attnlab.experiment.composition import compose
 from attnlab.experiment.hydra_config import compose_config
 from attnlab.project import CONF
@@ -49,7 +50,7 @@ def test_choice_of_each_section_is_the_one_that_was_composed(overrides: list[str
     experiment = compose(overrides)
     for group, choice in experiment.choices.items():
         if "@" not in group and group not in OTHERS:
-            section = value_in(experiment.config, group.replace("/", "."))
+            section = value_at(experiment.config, group.replace("/", "."))
             assert choice_of(group, section, choice) == choice, group
 
 

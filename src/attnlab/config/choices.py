@@ -7,6 +7,7 @@ run in the tracker, knows its config but not how it was composed.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
+from attnlab.config.params import value_at
 from attnlab.project import CONF
 
 # `${.dropout}`, or, with a value for where there is no such place, `${oc.select:model.dropout,0.0}`
@@ -76,16 +78,20 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfF
     defaults, overrides = dict(file.defaults), dict(file.overrides)
     for key, choice in entry.items():
         name = key.removeprefix("override ")
+        is_override = key != name
         # Nothing, several choices together, or the choice of a group for another place
         if not isinstance(choice, str) or "@" in name:
             continue
-        of_group = (
-            name.removeprefix("/") if name.startswith("/") or not group else f"{group}/{name}"
-        )
-        if key == name:
-            defaults[of_group] = str(choice)
+        # `/model/encoder` is a whole name, `encoder` that of a group inside this one.
+        if name.startswith("/"):
+            name = name.removeprefix("/")
+        elif group:
+            name = f"{group}/{name}"
+
+        if is_override:
+            overrides[name] = choice
         else:
-            overrides[of_group] = str(choice)
+            defaults[name] = choice
     return file._replace(defaults=defaults, overrides=overrides)
 
 
@@ -118,15 +124,24 @@ def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
     likely: the choice to prefer if others are equally close.
     """
     place = group.replace("/", ".")
-    names = {path.stem for path in (CONF / group).glob("*.yaml")}
-    found: list[tuple[int, str]] = []
-    for name in sorted(names, key=lambda name: (name != likely, name)):
-        written = value_in(conf_file(group, name).values, place)
-        if _class_of(written) == _class_of(node):
-            found.append((len(list(differences(written, node))), name))
-            if found[-1][0] == 0:
-                return name
-    return min(found, key=lambda each: each[0])[1] if found else None
+    names = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+    if likely in names:
+        names.remove(likely)
+        names.insert(0, likely)
+
+    closest = None
+    fewest_differences = math.inf
+    for name in names:
+        written = value_at(conf_file(group, name).values, place)
+        if _class_of(written) != _class_of(node):
+            continue
+        count = len(list(differences(written, node)))
+        # The first one of several that are equally close
+        if count < fewest_differences:
+            closest, fewest_differences = name, count
+        if count == 0:
+            break
+    return closest
 
 
 def differences(
@@ -152,13 +167,15 @@ def differences(
 
 
 def _is_same(written: Any, value: Any, node: Mapping[str, Any], whole: Any) -> bool:
+    """Whether a setting has the value that is written in a file.
+
+    node: the section that has the setting, in which `${.dropout}` is looked up.
+    """
     reference = _REFERENCE.fullmatch(written) if isinstance(written, str) else None
     if reference is not None and whole is not None:
-        name, default = reference.groups()
-        meant = node.get(name[1:]) if name.startswith(".") else value_in(whole, name)
-        if meant is None and default is not None:
-            meant = yaml.safe_load(default)
+        meant = _referenced_value(reference, node, whole)
         return value == written or "${" in str(meant) or meant == value
+    # What any other interpolation stands for is not known here.
     if "${" in str(written) or "${" in str(value):
         return True
     try:  # YAML takes 1e-3 for text
@@ -167,24 +184,23 @@ def _is_same(written: Any, value: Any, node: Mapping[str, Any], whole: Any) -> b
         return False
 
 
+def _referenced_value(reference: re.Match[str], node: Mapping[str, Any], whole: Any) -> Any:
+    """The value that `${.dropout}` or `${oc.select:model.dropout,0.0}` stands for."""
+    name, default = reference.groups()
+    value = node.get(name[1:]) if name.startswith(".") else value_at(whole, name)
+    if value is None and default is not None:
+        return yaml.safe_load(default)
+    return value
+
+
 def merged(below: Any, above: Any) -> Any:
     """One plain config over another, as Hydra merges them."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
-    return {
-        **below,
-        **{
-            key: merged(below[key], value) if key in below else value
-            for key, value in above.items()
-        },
-    }
-
-
-def value_in(config: Any, path: str) -> Any:
-    """The value at a dotted path of a plain config; None where there is none."""
-    for key in path.split("."):
-        config = config.get(key) if isinstance(config, Mapping) else None
-    return config
+    result = dict(below)
+    for key, value in above.items():
+        result[key] = merged(below[key], value) if key in below else value
+    return result
 
 
 def _class_of(node: Any) -> Any:
@@ -192,4 +208,6 @@ def _class_of(node: Any) -> Any:
 
     The class may have moved to another module since the config was written.
     """
-    return str(node.get("_target_")).rpartition(".")[2] if isinstance(node, Mapping) else node
+    if not isinstance(node, Mapping):
+        return node
+    return str(node.get("_target_")).rpartition(".")[2]

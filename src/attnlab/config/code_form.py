@@ -29,10 +29,9 @@ def is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     if not isinstance(node, ast.If):
         return False
     condition = node.test
-    name = (
-        condition.attr if isinstance(condition, ast.Attribute) else getattr(condition, "id", None)
-    )
-    return name == "TYPE_CHECKING"
+    if isinstance(condition, ast.Attribute):  # typing.TYPE_CHECKING
+        return condition.attr == "TYPE_CHECKING"
+    return isinstance(condition, ast.Name) and condition.id == "TYPE_CHECKING"
 
 
 def _does_nothing(node: Any) -> bool:

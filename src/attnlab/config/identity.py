@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from attnlab.config.code_form import form_of, is_for_type_checkers
 
 PACKAGE = "attnlab"
-FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
+FOLDER = Path(__file__).resolve().parents[2]  # the one that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
 # Code that affects no result: messages, progress, records for MLflow and sweeps, config checks.
@@ -52,7 +52,8 @@ DECIDING_LIBRARIES = frozenset(
 
 
 class Code(NamedTuple):
-    """
+    """The code that decides the output of a stage.
+
     texts: {module, or module:function,function: the form of its code; template: its text}.
     libraries: top-level names of the other packages that it imports.
     """
@@ -104,10 +105,13 @@ def foreign_modules(node: Any, allow: Collection[str] = ()) -> list[str]:
     """
     allowed = (PACKAGE, *allow)
     return sorted(
-        module
-        for module in set(target_modules(node))
-        if not any(f"{module}.".startswith(f"{each}.") for each in allowed)
+        module for module in set(target_modules(node)) if not _is_inside_any(module, allowed)
     )
+
+
+def _is_inside_any(module: str, packages: Iterable[str]) -> bool:
+    """Whether a module is one of these modules, or inside one of them."""
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
 
 
 def used_code(roots: Iterable[str]) -> Code:
@@ -138,11 +142,10 @@ def used_code(roots: Iterable[str]) -> Code:
         code.texts.update(source.templates)
         for module in source.imports:
             package = module.partition(".")[0]
-            if package not in packages and not _is_of_the_user(package):
+            is_library = package not in packages and not _is_of_the_user(package)
+            if is_library:
                 code.libraries.add(package)
-            elif not any(
-                module == other or module.startswith(f"{other}.") for other in NOT_FOLLOWED
-            ):
+            elif not _is_inside_any(module, NOT_FOLLOWED):
                 todo.append(module)
     return code
 
@@ -157,13 +160,21 @@ def _is_of_the_user(package: str) -> bool:
 
 
 class _Source(NamedTuple):
-    text: str  # the form of its code
+    """What a module, or some functions of it, add to an identity.
+
+    text: the form of its code.
+    imports: the modules that it imports.
+    templates: pages and style sheets beside it, which it may fill in.
+    """
+
+    text: str
     imports: set[str]
-    templates: dict[str, str]  # beside the module: pages and style sheets that it may fill in
+    templates: dict[str, str]
 
 
 @functools.cache
 def _source(place: str) -> _Source:
+    """The source of a module, or of `module:function,function`."""
     module, _, functions = place.partition(":")
     path = module_file(module)
     if path is None:
@@ -174,11 +185,16 @@ def _source(place: str) -> _Source:
         f"{package}/{file.name}": file.read_text(encoding="utf-8")
         for file in _template_files(module, path)
     }
-    imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
+    # What a relative import starts from: a package's own name is that of its `__init__.py`.
+    importing = module if path.name == "__init__.py" else package
+    imports = set(_imported(tree.body, importing))
     if not functions:
-        return _Source(form_of(tree.body), {name for name, _ in imports}, templates)
+        imported = {name for name, _ in imports}
+        return _Source(form_of(tree.body), imported, templates)
+
     part, used = _part(tree, functions.split(","))
-    return _Source(part, {name for name, bound in imports if bound in used}, templates)
+    imported = {name for name, bound in imports if bound in used}
+    return _Source(part, imported, templates)
 
 
 def _template_files(module: str, path: Path) -> list[Path]:
@@ -197,22 +213,19 @@ def module_file(module: str) -> Path | None:
     """Where a module's source lies; None where there is no such module, or it has no source."""
     if module.partition(".")[0] == PACKAGE:
         stem = FOLDER.joinpath(*module.split("."))
-        return next(
-            (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()),
-            None,
-        )
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            if path.is_file():
+                return path
+        return None
+
     try:
         spec = importlib.util.find_spec(module)
-    except (
-        ModuleNotFoundError,
-        ValueError,
-    ):  # ValueError of a module that was made while the program runs
+    # ValueError of a module that was made while the program runs
+    except (ModuleNotFoundError, ValueError):
         return None
-    return (
-        Path(spec.origin)
-        if spec is not None and spec.origin and spec.origin.endswith(".py")
-        else None
-    )
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)
 
 
 def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
@@ -224,20 +237,33 @@ def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]
     """
     for node in body:
         if isinstance(node, ast.Import):
-            yield from (
-                (each.name, each.asname or each.name.partition(".")[0]) for each in node.names
-            )
-        elif isinstance(node, ast.ImportFrom):
-            source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            top = source.partition(".")[0]
-            is_ours = top in (PACKAGE, package.partition(".")[0]) or _is_of_the_user(top)
             for each in node.names:
-                inner = f"{source}.{each.name}"
-                yield inner if is_ours and module_file(inner) else source, each.asname or each.name
+                yield each.name, each.asname or each.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            yield from _imported_from(node, package)
         else:
-            blocks = ("body", "orelse", "handlers", "finalbody", "cases")
-            for block in blocks[1:] if is_for_type_checkers(node) else blocks:
+            blocks = ["body", "orelse", "handlers", "finalbody", "cases"]
+            if is_for_type_checkers(node):
+                blocks.remove("body")
+            for block in blocks:
                 yield from _imported(getattr(node, block, ()), package)
+
+
+def _imported_from(node: ast.ImportFrom, package: str) -> Iterator[tuple[str, str]]:
+    """(module, the name that it binds) of each name of a `from ... import ...`."""
+    dots = "." * node.level
+    source = importlib.util.resolve_name(dots + (node.module or ""), package)
+    top = source.partition(".")[0]
+    is_followed = top in (PACKAGE, package.partition(".")[0]) or _is_of_the_user(top)
+    for each in node.names:
+        bound = each.asname or each.name
+        # `from attnlab.model import scopes` imports a module, `from attnlab.batch import Padding`
+        # something in one. Of a library the top-level name is enough.
+        inner = f"{source}.{each.name}"
+        if is_followed and module_file(inner):
+            yield inner, bound
+        else:
+            yield source, bound
 
 
 def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
@@ -246,14 +272,18 @@ def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
     Raises KeyError for a name that the module does not define.
     """
     defined = _definitions(tree)
-    todo, forms, used = list(wanted), {}, set()
+    todo = list(wanted)
+    forms: dict[str, str] = {}
+    used: set[str] = set()
     while todo:
         name = todo.pop()
         if name in forms:
             continue
         forms[name] = form_of(defined[name])
 
-        names = {each for node in defined[name] for each in _names_in(node)}
+        names: set[str] = set()
+        for node in defined[name]:
+            names.update(_names_in(node))
         used |= names
         todo += names & defined.keys()
     return "\n".join(forms[name] for name in sorted(forms)), used
@@ -282,9 +312,12 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return set()
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return {
-        each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
-    }
+    names = set()
+    for target in targets:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+    return names
 
 
 def _names_in(node: ast.AST) -> Iterator[str]:
@@ -294,13 +327,13 @@ def _names_in(node: ast.AST) -> Iterator[str]:
     """
     if isinstance(node, ast.Name):
         yield node.id
-    elif (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    ):
+    elif isinstance(node, ast.Attribute) and _is_self(node.value):
         yield node.attr
     annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
     for inner in ast.iter_child_nodes(node):
         if inner not in annotations:
             yield from _names_in(inner)
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"

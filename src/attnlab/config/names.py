@@ -13,7 +13,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from attnlab.config.choices import choice_of, conf_file, default_choices, differences, merged
+from attnlab.config.choices import (
+    ConfFile,
+    choice_of,
+    conf_file,
+    default_choices,
+    differences,
+    merged,
+)
 from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
 from attnlab.config.renamed import with_new_names
 from attnlab.errors import masked
@@ -80,10 +87,14 @@ def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
     """The name, for which many places ask."""
     config = json.loads(config_as_json)
     short = short_params(config)
-    attention = short.get("attention")
-    first = "no attention" if attention == "none" else attention
-    seed = f"seed {short['seed']}" if "seed" in short else None
-    words = [first, *_shortened(_fewest_words(config), shown), short.get("data"), seed]
+    words = []
+    if "attention" in short:
+        words.append("no attention" if short["attention"] == "none" else short["attention"])
+    words += _shortened(_fewest_words(config), shown)
+    if "data" in short:
+        words.append(short["data"])
+    if "seed" in short:
+        words.append(f"seed {short['seed']}")
     return " · ".join(word for word in words if word) or "run"
 
 
@@ -112,13 +123,14 @@ def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
     """
     left_out: list[Words] = []
     while True:
-        texts = [each.text for each in words if each not in left_out]
+        remaining = [each for each in words if each not in left_out]
+        texts = [each.text for each in remaining]
         if left_out:
             hidden = "\n".join(sorted(each.text for each in left_out))
-            texts.append(
-                f"{len(left_out)} more ({hashlib.sha256(hidden.encode()).hexdigest()[:4]})"
-            )
-        can_go = [each for each in words if each not in left_out and each.place not in shown]
+            digest = hashlib.sha256(hidden.encode()).hexdigest()[:4]
+            texts.append(f"{len(left_out)} more ({digest})")
+
+        can_go = [each for each in remaining if each.place not in shown]
         if len(" · ".join(texts)) <= LONGEST or not can_go:
             return texts
         left_out.append(can_go[-1])
@@ -133,25 +145,24 @@ def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
         if cost < 2:
             break
         words = _different(config, task, preset)
-        chosen = conf_file("experiment", preset).overrides.get("model/attention")
-        has_another_score = chosen not in (
-            None,
-            choice_of("model/attention", value_at(config, "model.attention")),
-        )
-        if 1 + len(words) + has_another_score < cost:
-            fewest = [Words("experiment", preset), *words]
-            cost = len(fewest) + has_another_score
+        with_preset = [Words("experiment", preset), *words]
+        # The name says the score in any case, and beside the preset's own it needs a second look.
+        preset_score = conf_file("experiment", preset).overrides.get("model/attention")
+        score = choice_of("model/attention", value_at(config, "model.attention"))
+        has_another_score = preset_score not in (None, score)
+        preset_cost = len(with_preset) + has_another_score
+        if preset_cost < cost:
+            fewest, cost = with_preset, preset_cost
     return fewest
 
 
 def _presets_of(task: str) -> list[str]:
     """The presets of a task; those that others build on come first."""
-    presets = [path.stem for path in (CONF / "experiment").glob("*.yaml")]
-    of_task = [
-        name
-        for name in presets
-        if conf_file("experiment", name).overrides.get("task", "translation") == task
-    ]
+    of_task = []
+    for path in (CONF / "experiment").glob("*.yaml"):
+        preset = conf_file("experiment", path.stem)
+        if preset.overrides.get("task", "translation") == task:
+            of_task.append(path.stem)
     return sorted(of_task, key=lambda name: (conf_file("experiment", name).bases, name))
 
 
@@ -164,11 +175,10 @@ def _task_of(config: Mapping[str, Any]) -> str:
     if chosen is not None:
         return chosen
     model = choice_of("model", config.get("model"))
-    tasks = [path.stem for path in (CONF / "task").glob("*.yaml")]
-    return next(
-        (task for task in tasks if conf_file("task", task).overrides.get("model") == model),
-        "translation",
-    )
+    for path in (CONF / "task").glob("*.yaml"):
+        if conf_file("task", path.stem).overrides.get("model") == model:
+            return path.stem
+    return "translation"
 
 
 def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list[Words]:
@@ -177,48 +187,60 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         return []
     data = choice_of("data", config.get("data"))
     defaults = default_choices(task, preset, data)
-    files = [conf_file("data", data or "")] + (
-        [] if preset is None else [conf_file("experiment", preset)]
-    )
+    # Files that set values of other sections, too
+    files = [conf_file("data", data or "")]
+    if preset is not None:
+        files.append(conf_file("experiment", preset))
+
     choices: list[Words] = []
     settings: list[Words] = []
     implied: dict[str, str] = {}  # by other choices: a decoder may choose its readout
     for place, group in _PLACES.items():
-        if not _is_there(config, place):
+        if not _has_choice(config, place):
             continue
         node = value_at(config, place)
-        is_section = "." not in place and place != "search"
-        if node == {} or (is_section and node is None):
-            continue
         # The tokenizer of one side is by default that of both sides.
         default = defaults.get(group) if place == group.replace("/", ".") else "none"
-        chosen = (
-            choice_of(group, node, default) if node is not None or default != "none" else "none"
-        )
+        chosen: str | None = "none"
+        if node is not None or default != "none":
+            chosen = choice_of(group, node, default)
+
         if chosen != implied.get(group, default) and place not in _ALWAYS_NAMED:
-            choices.append(
-                Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node)))
-            )
+            name = chosen or choice_name(node) or as_text(node)
+            choices.append(Words(place, _choice_words(place, name)))
         if chosen is None:
             settings += _setting_words(_of_an_own_class(place, node, config, default), place)
             continue
         if chosen != default:
             implied |= conf_file(group, chosen).overrides
         written = value_at(conf_file(group, chosen).values, group.replace("/", "."))
-        for file in files:
-            if isinstance(of_file := value_at(file.values, place), Mapping):
-                written = merged(written, of_file)
-        changed = list(differences(written, node, config, f"{place}."))
-        if place == "hardware" and written.get("precision") == "auto":
-            # The preset leaves it to the machine, and the name does not depend on the machine.
-            changed = [(key, value) for key, value in changed if key != "hardware.precision"]
-        settings += _setting_words(changed, place)
+        settings += _setting_words(_changed_settings(place, written, config, files), place)
+
+    # They are no groups with one choice: what counts is how they differ from the preset.
     for section in ("trainer", "callbacks"):
         written = value_at(files[-1].values, section) or {}
-        settings += _setting_words(
-            differences(written, config.get(section) or {}, config, f"{section}."), section
-        )
+        changed = differences(written, config.get(section) or {}, config, f"{section}.")
+        settings += _setting_words(changed, section)
     return [*choices, *settings]
+
+
+def _changed_settings(
+    place: str, written: Any, config: Mapping[str, Any], files: Iterable[ConfFile]
+) -> list[tuple[str, Any]]:
+    """(key, value) of the settings that differ from those of a choice.
+
+    written: by the file of the choice.
+    files: those that may set values of the section after it.
+    """
+    for file in files:
+        of_file = value_at(file.values, place)
+        if isinstance(of_file, Mapping):
+            written = merged(written, of_file)
+    changed = list(differences(written, value_at(config, place), config, f"{place}."))
+    if place == "hardware" and written.get("precision") == "auto":
+        # The preset leaves it to the machine, and the name does not depend on the machine.
+        return [(key, value) for key, value in changed if key != "hardware.precision"]
+    return changed
 
 
 def _of_an_own_class(
@@ -234,10 +256,17 @@ def _of_an_own_class(
     return differences(usual, node, config, f"{place}.")
 
 
-def _is_there(config: Mapping[str, Any], place: str) -> bool:
+def _has_choice(config: Mapping[str, Any], place: str) -> bool:
+    """Whether a config says something of a place, be it null for the choice `none`."""
     section, _, name = place.rpartition(".")
     above = value_at(config, section) if section else config
-    return isinstance(above, Mapping) and name in above
+    if not isinstance(above, Mapping) or name not in above:
+        return False
+
+    # A section is null where a stage does not need it. Without a search, `search` is null, too.
+    null_is_a_choice = section != "" or place == "search"
+    node = above[name]
+    return node != {} and (node is not None or null_is_a_choice)
 
 
 def _choice_words(place: str, choice: str) -> str:
@@ -245,7 +274,9 @@ def _choice_words(place: str, choice: str) -> str:
 
     The name of its group precedes it where that says more.
     """
-    return choice if place in _PLAIN_CHOICES and choice != "none" else setting_words(place, choice)
+    if place in _PLAIN_CHOICES and choice != "none":
+        return choice
+    return setting_words(place, choice)
 
 
 def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Words]:
@@ -257,10 +288,12 @@ def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Word
     of_hydra = ("._target_", "._partial_")
     words = []
     for key, value in settings:
-        is_of_another = f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith(of_hydra)
+        if f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith(of_hydra):
+            continue
         # `auto` is resolved for this machine, and differs from the usual only where it is bf16.
-        is_usual_precision = key == "hardware.precision" and str(value) in ("32", "auto")
-        if not is_of_another and not is_usual_precision:
-            text = setting_words(key, choice_name(value) if isinstance(value, Mapping) else value)
-            words.append(Words(key, text))
+        if key == "hardware.precision" and str(value) in ("32", "auto"):
+            continue
+        if isinstance(value, Mapping):
+            value = choice_name(value)
+        words.append(Words(key, setting_words(key, value)))
     return words

@@ -34,7 +34,7 @@ OF_THE_MODEL = (
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
 # Choices of padding with pads that are attended to, and those that are read too.
 _UNMASKED = {"pre_post_unmasked": "unmasked", "pre_post_unmasked_read": "unmasked_read"}
-# How params spell values that are no text.
+# How params spell values that are neither text nor numbers.
 _PLAIN = {"true": True, "false": False, "null": None}
 _PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "datasets")
 
@@ -109,8 +109,15 @@ def params_as_today(params: Mapping[str, str]) -> dict[str, str]:
     for name, text in params.items():
         section, _, key = name.partition(".")
         if section in config and key:
-            config[section][key] = _PLAIN.get(text, int(text) if text.isdecimal() else text)
+            config[section][key] = _value_of(text)
     return {**params_with_new_names(params), **short_params(config)}
+
+
+def _value_of(text: str) -> Any:
+    """The value that a param spells: a number, true, false, null, or the text itself."""
+    if text.isdecimal():
+        return int(text)
+    return _PLAIN.get(text, text)
 
 
 def accepted_name(name: str) -> str:
@@ -149,17 +156,15 @@ def git_tags(code: Path) -> dict[str, str]:
         kind = "installed package" if IS_INSTALLED else "no git checkout"
         name = f"attnlab {version('attnlab')} ({kind})"
         return {"git_revision": f"{NO_REVISION}{name}", "git_dirty": "unknown"}
-    changes = _git(
-        code,
-        "status",
-        "--porcelain",
-        "--untracked-files=normal",
-        ":/",
-        ":(top,exclude,glob)**/dvc.lock",
-    )
+    whole_checkout, without_dvc = ":/", ":(top,exclude,glob)**/dvc.lock"
+    status = ("status", "--porcelain", "--untracked-files=normal")
+    changes = _git(code, *status, whole_checkout, without_dvc)
+    is_dirty = "unknown"
+    if changes is not None:
+        is_dirty = "true" if changes else "false"
     return {
         "git_revision": revision,
-        "git_dirty": "unknown" if changes is None else "true" if changes else "false",
+        "git_dirty": is_dirty,
         "mlflow.source.git.commit": revision,
     }
 
@@ -198,15 +203,23 @@ def value_at(config: Any, path: str) -> Any:
 
 def as_text(value: Any) -> str:
     """A config value as in YAML: `null`, `true`, text without quotes."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _encoder(node: Mapping[str, Any]) -> str | None:
+    """`gru 2x256 both ways`: the cell, layers by width, and direction; of others the choice."""
+    if not node:
+        return None
     if "cell" not in node:
-        return choice_name(node) if node else None
-    shape = f"{node.get('layers', 1)}x{node['hidden_size']}" if "hidden_size" in node else ""
-    direction = "both ways" if node.get("bidirectional") else "one way"
-    return " ".join(word for word in (str(node["cell"]), shape, direction) if word)
+        return choice_name(node)
+
+    words = [str(node["cell"])]
+    if "hidden_size" in node:
+        words.append(f"{node.get('layers', 1)}x{node['hidden_size']}")
+    words.append("both ways" if node.get("bidirectional") else "one way")
+    return " ".join(words)
 
 
 def _padding(node: Mapping[str, Any]) -> str | None:
@@ -226,17 +239,23 @@ def _hardware(node: Mapping[str, Any]) -> str | None:
     """`cpu`, `4 x gpu`, `gpu bf16`: the processes, and the precision that they compute in."""
     if "accelerator" not in node:
         return None
+    text = str(node["accelerator"])
     devices, nodes = node.get("devices", 1), node.get("nodes", 1)
-    are_counted = isinstance(devices, int) and isinstance(nodes, int) and devices * nodes > 1
-    processes = f"{devices * nodes} x " if are_counted else ""
-    precision = "" if str(node.get("precision", 32)) == "32" else f" {node['precision']}"
-    return f"{processes}{node['accelerator']}{precision}"
+    if isinstance(devices, int) and isinstance(nodes, int) and devices * nodes > 1:
+        text = f"{devices * nodes} x {text}"
+    if str(node.get("precision", 32)) != "32":
+        text = f"{text} {node['precision']}"
+    return text
 
 
 def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
     """The schedule, a constant by its ratio."""
-    name = choice_name(node) if node else None
-    return str(node["ratio"]) if name == "constant" and "ratio" in node else name
+    if not node:
+        return None
+    name = choice_name(node)
+    if name == "constant" and "ratio" in node:
+        return str(node["ratio"])
+    return name
 
 
 def _data(node: Mapping[str, Any]) -> str | None:
@@ -245,8 +264,15 @@ def _data(node: Mapping[str, Any]) -> str | None:
     A corpus from outside has its own name: `multi30k` for `../data/multi30k` or the hub's
     `bentrevett/multi30k`.
     """
-    name, place = choice_name(node) if node else None, node.get("path") or node.get("dataset")
-    if name in ("hub", "labelled") and isinstance(place, str) and place.strip("/"):
-        return masked(place).rstrip("/").rpartition("/")[2]
+    if not node:
+        return None
+    name = choice_name(node)
+    source = node.get("path") or node.get("dataset")
+    is_from_outside = name in ("hub", "labelled")
+    if is_from_outside and isinstance(source, str) and source.strip("/"):
+        return masked(source).rstrip("/").rpartition("/")[2]
+
     part = node.get("split") or node.get("language")
-    return f"{name}_{part}" if name and part else name
+    if name and part:
+        return f"{name}_{part}"
+    return name

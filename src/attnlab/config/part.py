@@ -6,7 +6,7 @@ import inspect
 import sys
 import traceback
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
@@ -73,10 +73,7 @@ def construct(
     try:
         made = target(*positional, **named)
     except ValueError as error:
-        message = str(error)
-        first_word = message.split(" ", 1)[0].split(".", 1)[0]
-        separator = "" if not path else "." if first_word in parameters else ": "
-        raise ExperimentError(f"{path}{separator}{message}") from error
+        raise ExperimentError(_with_path(str(error), path, parameters)) from error
     except (ExperimentError, ImportError, MemoryError):
         raise  # of a package that is missing, those who bind callbacks and loggers say more
     except Exception as error:
@@ -100,17 +97,34 @@ def construct(
     return made
 
 
+def _with_path(message: str, path: str, parameters: Collection[str]) -> str:
+    """A constructor's message with the config path before it.
+
+    `size must be ...` becomes `model.size must be ...` where `size` is a parameter, and any other
+    message follows a colon.
+    """
+    if not path:
+        return message
+    first_word = message.split(" ", 1)[0].split(".", 1)[0]
+    separator = "." if first_word in parameters else ": "
+    return f"{path}{separator}{message}"
+
+
 def failure_of(error: Exception, target: type) -> str:
-    """An error raised by the code of a class, in words.
+    """An error raised by the code of a class, in words: `KeyError: 'x' (mine.py, line 3)`.
 
     It names the last line of the class's file that led to the error.
     """
     frames = traceback.extract_tb(error.__traceback__)
     file = getattr(sys.modules.get(target.__module__), "__file__", None)
-    frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
-    said = " ".join(str(error).split())
-    kind = type(error).__name__
-    return f"{kind}{f': {said}' if said else ''} ({Path(frame.filename).name}, line {frame.lineno})"
+    in_file = [frame for frame in frames if frame.filename == file]
+    frame = in_file[-1] if in_file else frames[-1]
+
+    text = type(error).__name__
+    message = " ".join(str(error).split())
+    if message:
+        text = f"{text}: {message}"
+    return f"{text} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def call(target: type[T], arguments: Mapping[str, Any]) -> T:
@@ -199,11 +213,9 @@ def _other_kinds(value: Any, annotation: Any) -> list[str]:
     Empty too where an annotation is neither some words, text, numbers or lists of text, nor a class
     of attnlab.
     """
-    alternatives = (
-        get_args(annotation)
-        if get_origin(annotation) in (Union, types.UnionType)
-        else (annotation,)
-    )
+    alternatives = (annotation,)
+    if get_origin(annotation) in (Union, types.UnionType):
+        alternatives = get_args(annotation)
     names: list[str] = []
     for each in alternatives:
         if get_origin(each) is Literal:

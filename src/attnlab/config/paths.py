@@ -61,7 +61,9 @@ def path_from(runs_folder: Path, path: Path) -> str:
     A path in that folder is relative to it, because the folder may be moved.
     """
     path = Path(os.path.abspath(path))
-    return str(path.relative_to(runs_folder) if path.is_relative_to(runs_folder) else path)
+    if path.is_relative_to(runs_folder):
+        path = path.relative_to(runs_folder)
+    return str(path)
 
 
 # A file or folder that every output of a kind has.
@@ -75,9 +77,8 @@ def check_replaceable(place: str, folder: Path, mark: str) -> None:
     place: the setting that names the folder.
     mark: the file or folder that outputs of this kind contain.
     """
-    if folder.is_file() or (
-        folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists()
-    ):
+    is_other_folder = folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists()
+    if folder.is_file() or is_other_folder:
         raise ExperimentError(
             f"{place}: {folder} holds something else, which would be lost; name another folder, or "
             "empty it"

@@ -15,7 +15,7 @@ _NEW_NAMES = {
     f"{_OPTIMIZER}.epsilon": f"{_OPTIMIZER}.eps",
     f"{_OPTIMIZER}.accumulator": f"{_OPTIMIZER}.initial_accumulator_value",
 }
-# Two settings that one list took the place of.
+# Two settings that one list has replaced.
 _BETAS = (f"{_OPTIMIZER}.beta1", f"{_OPTIMIZER}.beta2")
 
 _WRAPPERS = "attnlab.training.optimisation."
@@ -36,17 +36,20 @@ def new_name(path: str) -> str | None:
 
 def new_target(target: Any) -> str | None:
     """Today's node for a class, in words, or None if the class has not changed."""
-    moved = _NEW_TARGETS.get(target) if isinstance(target, str) else None
-    return None if moved is None else f"{moved}, with _partial_: true and torch's own settings"
+    if not isinstance(target, str) or target not in _NEW_TARGETS:
+        return None
+    return f"{_NEW_TARGETS[target]}, with _partial_: true and torch's own settings"
 
 
 def with_new_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """A plain config of an earlier version in today's names; any other one as it is."""
     training = config.get("training")
-    node = training.get("optimizer") if isinstance(training, Mapping) else None
-    target = node.get("_target_") if isinstance(node, Mapping) else None
-    if not isinstance(training, Mapping) or not isinstance(node, Mapping):
+    if not isinstance(training, Mapping):
         return config
+    node = training.get("optimizer")
+    if not isinstance(node, Mapping):
+        return config
+    target = node.get("_target_")
     if target not in _NEW_TARGETS:
         return config
 

@@ -68,7 +68,8 @@ def accepted_runtime_arguments(target: type, offered: Mapping[str, Any]) -> dict
     names = set(_named_parameters(target))
     if takes_more_settings(target):
         for base in target.__mro__[1:]:
-            names.update(_named_parameters(base) if "__init__" in vars(base) else ())
+            if "__init__" in vars(base):
+                names.update(_named_parameters(base))
     return {name: value for name, value in offered.items() if name in names}
 
 
@@ -83,11 +84,10 @@ def constructor_hints(target: type) -> dict[str, Any]:
     An annotation that cannot be evaluated, such as one that names an import under TYPE_CHECKING, is
     Any.
     """
-    arguments: dict[Any, Any] = {}
+    arguments: dict[Any, Any] = {}  # {T: int} for a class derived from `Base[int]`
     for base in getattr(target, "__orig_bases__", ()):
-        arguments |= dict(
-            zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False)
-        )
+        variables = getattr(get_origin(base), "__parameters__", ())
+        arguments |= dict(zip(variables, get_args(base), strict=False))
 
     hints = {}
     for name, parameter in inspect.signature(target).parameters.items():
