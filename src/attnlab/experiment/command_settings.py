@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import yaml  # type: ignore[import-untyped]
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from pydantic import Field, NonNegativeInt
 
 from attnlab.config.binding import bind
@@ -115,31 +115,13 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
     Raises ExperimentError, or an error of OmegaConf, for settings that are unknown or wrong.
     """
-    own = {}
-    for setting in fields(kind):
-        if setting.name not in ("paths", "tracking"):
-            makes_default = setting.default_factory
-            own[setting.name] = setting.default if makes_default is MISSING else makes_default()
-    config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
+    defaults = {"paths": {"runs": "runs"}, "tracking": "mlflow", **_own_defaults(kind)}
+    config = OmegaConf.create(defaults)
     if {"-h", "--help"} & set(arguments):
-        description = with_pipeline_commands(str(sys.modules["__main__"].__doc__).strip())
-        print(
-            description,
-            "Settings: change with key=value",
-            cleandoc(str(kind.__doc__)),
-            sep="\n\n",
-            end="\n\n",
-        )
-        print(OmegaConf.to_yaml(config))
+        _print_help(kind, config)
         sys.exit()
-    given = {}
-    for text in arguments:
-        key, equals, value = text.partition("=")
-        if not key.strip() or not equals or text.startswith("-"):
-            raise ExperimentError(
-                f"this command takes settings written key=value, got {text!r}; --help shows them"
-            )
-        given[key.strip()] = value
+
+    given = _given_settings(arguments)
     choice = given.pop("tracking", "mlflow")
     if choice not in kind.trackers:
         raise ExperimentError(f"tracking must be one of {', '.join(kind.trackers)}; got {choice!r}")
@@ -148,11 +130,44 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     for key, value in given.items():
         OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
     node: Any = OmegaConf.to_container(config, resolve=True)
-    if line := environment_note(node["tracking"]):
-        print(line, file=sys.stderr)
+    note = environment_note(node["tracking"])
+    if note:
+        print(note, file=sys.stderr)
     node["tracking"] = with_environment(node["tracking"])
     node["paths"][TARGET] = f"{RunsPath.__module__}.{RunsPath.__name__}"
     return bind({TARGET: f"{kind.__module__}.{kind.__name__}", **node}, kind)
+
+
+def _own_defaults(kind: type[Settings]) -> dict[str, Any]:
+    """The defaults of the settings that a command has beside the shared ones."""
+    defaults = {}
+    for setting in fields(kind):
+        if setting.name in ("paths", "tracking"):
+            continue
+        make_default = setting.default_factory
+        defaults[setting.name] = setting.default if make_default is MISSING else make_default()
+    return defaults
+
+
+def _print_help(kind: type[Settings], config: DictConfig) -> None:
+    """Print what the command does, what its settings mean, and their defaults."""
+    description = with_pipeline_commands(str(sys.modules["__main__"].__doc__).strip())
+    meanings = cleandoc(str(kind.__doc__))
+    print(description, "Settings: change with key=value", meanings, sep="\n\n", end="\n\n")
+    print(OmegaConf.to_yaml(config))
+
+
+def _given_settings(arguments: Sequence[str]) -> dict[str, str]:
+    """{setting: value as text} of the `key=value` arguments; the last value of a setting holds."""
+    given = {}
+    for text in arguments:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals or text.startswith("-"):
+            raise ExperimentError(
+                f"this command takes settings written key=value, got {text!r}; --help shows them"
+            )
+        given[key.strip()] = value
+    return given
 
 
 def _parsed(text: str, default: Any) -> Any:
@@ -164,4 +179,6 @@ def _parsed(text: str, default: Any) -> Any:
         return None
     if text.startswith("["):
         return yaml.load(text, yaml.BaseLoader)
-    return yaml.safe_load(text) if isinstance(default, (bool, int, float)) else text
+    if isinstance(default, (bool, int, float)):
+        return yaml.safe_load(text)
+    return text

@@ -86,7 +86,8 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model "
                 "folder could not be read; give the value itself"
             )
-    if problems := [*task.check(bound), *_taken_names(task, bound["metrics"]), *of_trainer]:
+    problems = [*task.check(bound), *_taken_names(task, bound["metrics"]), *of_trainer]
+    if problems:
         raise ExperimentError(problems)
     if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
         # Imports Lightning, which takes seconds
@@ -95,7 +96,8 @@ def check(config: DictConfig) -> Experiment:
         check_extensions(
             bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound)
         )
-        if problems := _silent_loggers(bound["loggers"]):
+        problems = _silent_loggers(bound["loggers"])
+        if problems:
             raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
@@ -215,11 +217,11 @@ def _nodes_by_name(kind: str) -> Any:
 
 def _with_task(problem: str, task: Task) -> str:
     """The problem, with a hint where a whole section may be of another task."""
-    is_of_section = re.match(rf"({'|'.join(task.sections)})(\._target_)? must be", problem)
-    others = " or ".join(f"task={each.name}" for each in SHIPPED if each.name != task.name)
-    return (
-        f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
-    )
+    sections = "|".join(task.sections)
+    if not re.match(rf"({sections})(\._target_)? must be", problem):
+        return problem
+    others = [f"task={each.name}" for each in SHIPPED if each.name != task.name]
+    return f"{problem}; it may go with {' or '.join(others)} (here task={task.name})"
 
 
 def _with_origin(problem: str, choices: Mapping[str, str], values: Mapping[str, Any]) -> str:
@@ -293,4 +295,6 @@ def _escaped(node: Any) -> Any:
         return {key: _escaped(value) for key, value in node.items()}
     if isinstance(node, list):
         return [_escaped(value) for value in node]
-    return _ENVIRONMENT.sub(r"\\\g<0>", node) if isinstance(node, str) else node
+    if isinstance(node, str):
+        return _ENVIRONMENT.sub(r"\\\g<0>", node)
+    return node

@@ -11,7 +11,7 @@ import io
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,7 +60,8 @@ class Estimate:
 
 def show_costs(experiments: Sequence[Experiment], points: int) -> None:
     """Print a table of the estimates. points: of the whole sweep, of which these are some."""
-    began, level = psutil.Process().create_time(), log.level
+    began = psutil.Process().create_time()
+    level = log.level
     estimates: list[Estimate] = []
     log.setLevel(logging.WARNING)  # the steps of a trial are no news
     try:
@@ -71,17 +72,26 @@ def show_costs(experiments: Sequence[Experiment], points: int) -> None:
                 began = time.time()
     finally:
         log.setLevel(level)
+    Console(width=max(120, Console().width)).print(_table(estimates))
+
+    minutes = sum(each.minutes for each in estimates) * points / len(estimates)
+    plural = "s" if points > 1 else ""
+    print(f"{points} experiment{plural}, one after the other: about {minutes:.2g} minutes")
+
+
+def _table(estimates: Sequence[Estimate]) -> Table:
     heads = ("experiment", "parameters", "steps", "seconds a step", "memory, MB", "minutes")
     table = Table(*heads, title="Dry run: nothing was trained or kept")
     for each in estimates:
-        costs = (f"{each.seconds_a_step:.3g}", f"{each.megabytes:,.0f}", f"{each.minutes:.2g}")
-        table.add_row(each.name, f"{each.parameters:,}", f"{each.steps:,}", *costs)
-    Console(width=max(120, Console().width)).print(table)
-    minutes = sum(each.minutes for each in estimates) * points / len(estimates)
-    print(
-        f"{points} experiment{'s' if points > 1 else ''}, one after the other: "
-        f"about {minutes:.2g} minutes"
-    )
+        table.add_row(
+            each.name,
+            f"{each.parameters:,}",
+            f"{each.steps:,}",
+            f"{each.seconds_a_step:.3g}",
+            f"{each.megabytes:,.0f}",
+            f"{each.minutes:.2g}",
+        )
+    return table
 
 
 def estimate(experiment: Experiment, began: float) -> Estimate:
@@ -104,8 +114,10 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             write_sample(folder, place / f"{count} rows", count)
         if isinstance(experiment.tracking, MlflowTracking):
             experiment.tracking.connection(place)  # imports MLflow, which takes time and memory
-        trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
-        watch, point = _Watch(), place / "point"
+        mean_length = math.ceil(data.split("validation").target_lengths.mean())
+        trial = _short(experiment, mean_length + 1)  # and the end of the sentence
+        watch = _Watch()
+        point = place / "point"
         with redirect_stderr(io.StringIO()):
             sample = experiment.task.open_data(place / f"{MANY} rows")
             module, batches = make_module(trial, sample), make_batches(trial, sample)
@@ -115,30 +127,49 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             ended, peak = time.time(), max(peak_megabytes().values())
             seconds = {}
             for count in (FEW, MANY):
+                sample_folder, into = place / f"{count} rows", point / f"evaluated {count}"
                 since = time.monotonic()
-                rows, into = place / f"{count} rows", point / f"evaluated {count}"
-                write_evaluation(trial, point / "model", rows, into)
+                write_evaluation(trial, point / "model", sample_folder, into)
                 seconds[count] = time.monotonic() - since
+
         steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)
         steps = settings.total_steps(steps_per_epoch)
-        validations = math.ceil(steps / min(settings.validate_every or steps_per_epoch, steps))
-        shown = min(
-            data.sizes["validation"], (settings.limit_batches or math.inf) * settings.batching.size
+        steps_between = min(settings.validate_every or steps_per_epoch, steps)
+        validations = math.ceil(steps / steps_between)
+
+        # A validation takes time for its rows, and for pictures and a checkpoint whatever its rows.
+        most_rows = (settings.limit_batches or math.inf) * settings.batching.size
+        validated_rows = min(data.sizes["validation"], most_rows)
+        seconds_a_validation = watch.validation * max(1, validated_rows / MANY)
+        seconds_a_validation += ended - watch.validated
+
+        most_seconds = 60 * (settings.max_minutes or math.inf)
+        training_seconds = min(
+            steps * watch.seconds_a_step + validations * seconds_a_validation, most_seconds
         )
-        of_validation = watch.validation * max(1, shown / MANY) + ended - watch.validated
-        rows = data.sizes["test"]
-        each = max(0.0, seconds[MANY] - seconds[FEW]) / max(1, min(MANY, rows) - FEW)
-        of_evaluation = seconds[MANY] + each * max(0, rows - MANY) if experiment.chain else 0.0
-        most = 60 * (settings.max_minutes or math.inf)
-        of_training = min(steps * watch.seconds_a_step + validations * of_validation, most)
+        evaluation_seconds = 0.0
+        if experiment.chain:
+            evaluation_seconds = _evaluation_seconds(seconds, rows=data.sizes["test"])
+        start_seconds = watch.started - began
         return Estimate(
-            readable_name(experiment.logged),
-            watch.parameters,
-            steps,
-            watch.seconds_a_step,
-            (watch.started - began + of_training + of_evaluation) / 60,
-            peak,
+            name=readable_name(experiment.logged),
+            parameters=watch.parameters,
+            steps=steps,
+            seconds_a_step=watch.seconds_a_step,
+            minutes=(start_seconds + training_seconds + evaluation_seconds) / 60,
+            megabytes=peak,
         )
+
+
+def _evaluation_seconds(measured: Mapping[int, float], rows: int) -> float:
+    """The seconds of an evaluation of so many rows.
+
+    measured: {rows: seconds}, for FEW rows and for MANY.
+    """
+    # Fewer rows than MANY were evaluated where the data have fewer.
+    more_rows = max(1, min(MANY, rows) - FEW)
+    seconds_a_row = max(0.0, measured[MANY] - measured[FEW]) / more_rows
+    return measured[MANY] + seconds_a_row * max(0, rows - MANY)
 
 
 def _short(experiment: Experiment, length: int) -> Experiment:
@@ -190,14 +221,14 @@ class _Watch(pl.Callback):
 
     @property
     def seconds_a_step(self) -> float:
-        """From the batches that were measured to the mean of the epoch."""
-        measured = (self._ends[-1][1] - self._ends[WARM_UP][1]) / MEASURED
+        """The measured steps, scaled to a batch of mean size."""
+        _, warmed_up = self._ends[WARM_UP]
+        _, ended = self._ends[-1]
+        seconds = (ended - warmed_up) / MEASURED
         sizes = self.sizes[WARM_UP : WARM_UP + MEASURED]
-        return (
-            float(measured * np.mean(self.sizes) / np.mean(sizes))
-            if len(sizes) == MEASURED
-            else measured
-        )
+        if len(sizes) < MEASURED:  # a short epoch, of which the steps saw every batch
+            return seconds
+        return float(seconds * np.mean(self.sizes) / np.mean(sizes))
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self.validation = -time.time()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,8 @@ def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
 
     Empty where conf/ has no such file.
     """
-    written = value_at(conf_file(group, choice, config_folders()).values, group.replace("/", "."))
+    file = conf_file(group, choice, config_folders())
+    written = value_at(file.values, group.replace("/", "."))
     return _different(written, section)
 
 
@@ -227,12 +228,13 @@ def is_of_hydra(error: Exception) -> bool:
     """Whether the error comes from Hydra, one of its plugins, OmegaConf or invalid YAML."""
     if isinstance(error, (HydraException, OmegaConfBaseException, yaml.YAMLError)):
         return True
-    frames = traceback.walk_tb(error.__traceback__)
-    packages = [str(frame.f_globals.get("__name__")).split(".")[0] for frame, _ in frames]
-    # Hydra makes its folders by pathlib.
-    return (
-        next((package for package in reversed(packages) if package != "pathlib"), "") in _LIBRARIES
-    )
+    # The package of the code that raised it; Hydra makes its folders by pathlib.
+    package = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = str(frame.f_globals.get("__name__")).split(".")[0]
+        if name != "pathlib":
+            package = name
+    return package in _LIBRARIES
 
 
 def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
@@ -240,7 +242,6 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
 
     arguments: those of the command.
     """
-    cause = next((each for each in _chain(error) if isinstance(each, OmegaConfBaseException)), None)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         return (
@@ -248,19 +249,20 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
             f"{choice!r}{_hint(choice, error.options)}"
         )
     if isinstance(error, OverrideParseException):
-        return unreadable(
-            error.override, is_multirun=not {"-m", "--multirun"}.isdisjoint(arguments)
-        )
-    if (
-        isinstance(cause, (ConfigAttributeError, ConfigKeyError))
-        and cause.full_key
-        and cause.parent_node is not None
-    ):
-        return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
+        is_multirun = "-m" in arguments or "--multirun" in arguments
+        return unreadable(error.override, is_multirun)
+
+    cause = _cause_in_omegaconf(error)
     if cause is not None and cause.full_key:
+        is_unknown_key = isinstance(cause, (ConfigAttributeError, ConfigKeyError))
+        if is_unknown_key and cause.parent_node is not None:
+            return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
-    if str(error).startswith("Config group override must be") and (named := _no_choice(arguments)):
-        return named
+
+    if str(error).startswith("Config group override must be"):
+        sentence = _no_choice(arguments)
+        if sentence:
+            return sentence
     # Hydra's own sentences go on in further lines, which say what to write instead.
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -277,12 +279,10 @@ def _no_choice(arguments: Sequence[str]) -> str:
         except HydraException:
             continue
         group, value = override.key_or_group, override.value()
-        is_of_choice = (
-            isinstance(value, str | list | dict)
-            or override.is_sweep_override()
-            or override.is_delete()
-        )
-        if group in choices and not is_of_choice:
+        if override.is_sweep_override() or override.is_delete():
+            continue
+        names_choices = isinstance(value, str | list | dict)
+        if group in choices and not names_choices:
             allowed = ", ".join(choices[group])
             return (
                 f"{group} must be one of {allowed}, or left out for the default; got {show(value)}"
@@ -290,25 +290,36 @@ def _no_choice(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _unknown_key(full_key: str, key: str, parent: Any) -> str:
-    if "/" in full_key:
-        names = list(groups())
-        if full_key in names:
-            return (
-                f"{full_key} has no place in this composition: "
-                "it belongs to another model or another task"
-            )
+def _unknown_group(group: str) -> str:
+    """An error for a group that the composed config has no place for."""
+    names = list(groups())
+    if group in names:
         return (
-            f"{full_key} is not a group of the config{_hint(full_key, names)}; "
-            f"the groups are: {', '.join(names)}"
+            f"{group} has no place in this composition: it belongs to another model or another task"
         )
+    return (
+        f"{group} is not a group of the config{_hint(group, names)}; "
+        f"the groups are: {', '.join(names)}"
+    )
+
+
+def _unknown_key(full_key: str, key: str, parent: Any) -> str:
+    """An error for a setting that the composed config lacks.
+
+    key: the last word of `full_key`.
+    parent: the node that would have it.
+    """
+    if "/" in full_key:
+        return _unknown_group(full_key)
     place, _, _ = full_key.rpartition(".")
     if place == "trainer":
         from attnlab.training.trainer_section import refusal_of
 
-        if refusal := refusal_of(key):
+        refusal = refusal_of(key)
+        if refusal:
             return refusal
-    if renamed := new_name(full_key):
+    renamed = new_name(full_key)
+    if renamed:
         return f"{full_key} is now {renamed}"
     if not isinstance(parent, DictConfig) or not parent:
         return (
@@ -320,10 +331,13 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     is_of_the_user = not str(parent.get("_target_", "attnlab.")).startswith("attnlab.")
     if not names and is_of_the_user:  # a file that leaves out what has a default
         return f"{full_key} is not a setting; {place} holds none; write +{full_key}=... to add it"
-    near = difflib.get_close_matches(key, names, n=1)
+    # A name that is spelled alike, or else the same name further inside
     above = f"{place}." if place else ""
-    elsewhere = _elsewhere(OmegaConf.to_container(parent, resolve=False), key, above)
-    meant = [f"{above}{name}" for name in near] or list(elsewhere)[:3]
+    similar = difflib.get_close_matches(key, names, n=1)
+    meant = [f"{above}{name}" for name in similar]
+    if not meant:
+        inside = _places_named(OmegaConf.to_container(parent, resolve=False), key, above)
+        meant = list(inside)[:3]
     hint = f"did you mean {' or '.join(meant)}? " if meant else ""
     return (
         f"{full_key} is not a setting; {hint}{place or 'the config'} has: "
@@ -331,21 +345,28 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     )
 
 
-def _elsewhere(node: Any, key: str, path: str = "") -> Iterator[str]:
-    """The places of this name in a plain config."""
-    for name, value in node.items() if isinstance(node, dict) else ():
+def _places_named(node: Any, key: str, path: str = "") -> Iterator[str]:
+    """The places of this name in a plain config, but for those in Hydra's own node."""
+    if not isinstance(node, dict):
+        return
+    for name, value in node.items():
         if name == key:
             yield f"{path}{name}"
         if name != "hydra":
-            yield from _elsewhere(value, key, f"{path}{name}.")
+            yield from _places_named(value, key, f"{path}{name}.")
 
 
-def _hint(given: str, names: Any) -> str:
+def _hint(given: str, names: Iterable[str]) -> str:
+    """The name that was most likely meant; empty where none is spelled alike."""
     close = difflib.get_close_matches(given, list(names), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
+def _cause_in_omegaconf(error: BaseException) -> OmegaConfBaseException | None:
+    """OmegaConf's error that led to Hydra's: it knows the key."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OmegaConfBaseException):
+            return cause
+        cause = cause.__cause__
+    return None

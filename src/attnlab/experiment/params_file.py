@@ -26,9 +26,11 @@ NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search")
 
 def outputs(into: str = INTO) -> dict[str, str]:
     """Where the stages write, by the name of the stage's path."""
-    return {"data": f"{INTO}/data"} | {
-        name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")
-    }
+    # All experiments on the same data share those, wherever they themselves are written.
+    folders = {"data": f"{INTO}/data"}
+    for name in ("model", "training", "evaluation", "report"):
+        folders[name] = f"{into}/{name}"
+    return folders
 
 
 def compose(
@@ -39,9 +41,8 @@ def compose(
     Raises ExperimentError with every problem.
     """
     overrides = params.get("overrides") or []
-    if not isinstance(overrides, list) or not all(
-        isinstance(override, str) for override in overrides
-    ):
+    are_texts = isinstance(overrides, list) and all(isinstance(each, str) for each in overrides)
+    if not are_texts:
         raise ExperimentError(
             f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}"
         )
@@ -52,21 +53,30 @@ def compose(
                 "file with `git checkout params.yaml`, and set them with -S "
                 f"'overrides=[\"{group}.<setting>=<value>\"]'"
             )
-    choices = leaves({key: value for key, value in params.items() if key != "overrides"})
-    chosen = [f"{key}={_as_override(value)}" for key, value in choices if value not in (None, {})]
+    chosen = _chosen(params)
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
+    # The later override of a setting holds: the stages write where DVC looks for their outputs.
     experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
+    callback = f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"
     hydra = {
         # The stages compose no groups: what was chosen here is what their report shows.
         "runtime": {"choices": experiment.choices},
         # Hydra writes its log of each stage here, out of DVC's sight.
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
-        "callbacks": {
-            "command": {"_target_": f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"}
-        },
+        "callbacks": {"command": {"_target_": callback}},
     }
     return {**experiment.config, "hydra": hydra}
+
+
+def _chosen(params: dict[str, Any]) -> list[str]:
+    """What params.yaml says beside `overrides`, as overrides; null leaves the default."""
+    settings = {key: value for key, value in params.items() if key != "overrides"}
+    chosen = []
+    for key, value in leaves(settings):
+        if value not in (None, {}):
+            chosen.append(f"{key}={_as_override(value)}")
+    return chosen
 
 
 def digests(resolved: dict[str, Any]) -> dict[str, str]:
@@ -89,7 +99,8 @@ def _as_override(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return "[" + ",".join(_as_override(item) for item in value) + "]"
+        items = [_as_override(item) for item in value]
+        return f"[{','.join(items)}]"
     return str(value)
 
 

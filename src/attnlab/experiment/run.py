@@ -209,32 +209,40 @@ def _start_of_training(
 
 def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
     """What is about to be trained, on what, and where it goes."""
+    # Built on the meta device, which costs no memory, to count its parameters.
     with torch.device("meta"), ShapesAlone():
         sizes = experiment.task.sizes(data)
         counts = parameters(experiment.model(**sizes, padding=experiment.padding))
-    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    name = readable_name(experiment.logged)
+    total = sum(counts.values())
+    parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
     hardware = experiment.hardware
+    processes = f"{hardware.devices} x {hardware.accelerator}"
+    tracker = experiment.tracking.where_to_look(experiment.paths.runs_folder)
+
     lines = [
-        f"experiment {folder.name}: {readable_name(experiment.logged)}",
-        f"  model    {sum(counts.values()):,} parameters: {parts}",
+        f"experiment {folder.name}: {name}",
+        f"  model    {total:,} parameters: {parts}",
         f"  data     {rows} rows in {data.folder}",
-        f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), "
-        f"precision {hardware.precision}",
+        f"  device   {processes}, {hardware.threads} thread(s), precision {hardware.precision}",
         f"  folder   {folder}",
-        f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
+        f"  MLflow   {tracker}",
     ]
-    of_environment = environment_note(experiment.config["tracking"])
-    return lines if of_environment is None else [*lines, of_environment]
+    note = environment_note(experiment.config["tracking"])
+    if note is not None:
+        lines.append(note)
+    return lines
 
 
 def parameters(model: torch.nn.Module) -> dict[str, int]:
     """How many numbers each part of a model learns, where it learns any."""
-    counts = {
-        name: sum(parameter.numel() for parameter in part.parameters())
-        for name, part in model.named_children()
-    }
-    return {name: count for name, count in counts.items() if count}
+    counts = {}
+    for name, part in model.named_children():
+        count = sum(parameter.numel() for parameter in part.parameters())
+        if count > 0:
+            counts[name] = count
+    return counts
 
 
 def is_first_process() -> bool:
@@ -393,12 +401,13 @@ def parent_of(experiment: Experiment, data: Any) -> Path | None:
             f"{parent.parent}, got {identity}"
         )
     theirs = read_config(parent / "model")
-    other = [
-        name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]
-    ]
-    if other:
+    different = []
+    for name in ("data", "padding", "model"):
+        if theirs[name] != experiment.config[name]:
+            different.append(name)
+    if different:
         raise ExperimentError(
-            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; "
+            f"training.continue_from: the experiment {identity} differs in {', '.join(different)}; "
             "choose the same, or use its weights alone, "
             f"training.initial_weights={parent / 'model'}"
         )

@@ -78,11 +78,12 @@ class SweepPlan:
                 f"{show(masked_values(sweeper['storage']))}"
             )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        parsed = parser.parse_overrides(
-            [*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides]
-        )
+        written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
+        parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
         values = [_values(override) for override in parsed]
-        experiments, problems = [], []
+
+        experiments: list[Experiment] = []
+        problems: list[str] = []
         for point in _points(values):
             try:
                 experiments.append(check(compose_in_command([*given["hydra"], *point], name)))
@@ -104,13 +105,18 @@ class SweepPlan:
     @property
     def identity(self) -> str:
         """The same for the same sweep: more trials go on from those that are there."""
-        of_points = {
-            experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
-            for experiment in self.experiments
-        }
+        of_points = set()
+        for experiment in self.experiments:
+            sources = experiment.sources(TRAIN_SOURCES)
+            sections = _sections_of_identity(experiment.values)
+            of_points.add(experiment_identity(sections, data_digest="", sources=sources))
         # In the order of the command, which numbers the points. All others are in the points.
-        keys = {*self.varies} - set(NOT_OF_THE_IDENTITY)
-        chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
+        keys = set(self.varies) - set(NOT_OF_THE_IDENTITY)
+        chosen = []
+        for override in self.overrides:
+            key = override.partition("=")[0].lstrip("+~")
+            if key in keys:
+                chosen.append(override)
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def lead(self) -> AbstractContextManager[Any]:
@@ -127,8 +133,9 @@ class SweepPlan:
             experiment.hardware.check_sweep()
             if self.processes.on_this_machine:
                 experiment.hardware.check_available()
-        if line := environment_note(first.config["tracking"]):
-            print(line, file=sys.stderr)
+        note = environment_note(first.config["tracking"])
+        if note:
+            print(note, file=sys.stderr)
         record = SweepRecord(
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
@@ -143,12 +150,18 @@ class SweepPlan:
         return lead_sweep(record, first.tracking, first.paths.runs_folder, self.processes)
 
 
-def _deciding(values: dict[str, Any]) -> dict[str, Any]:
-    deciding = {
-        name: section for name, section in values.items() if name not in NOT_OF_THE_IDENTITY
-    }
-    sweep = {name: value for name, value in deciding["sweep"].items() if name != "trials"}
-    return {**deciding, "sweep": sweep}
+def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
+    """The sections of a point that decide what its job finds.
+
+    How many trials a search has decides how many points there are, and nothing of each.
+    """
+    deciding = {}
+    for name, section in values.items():
+        if name not in NOT_OF_THE_IDENTITY:
+            deciding[name] = section
+    deciding["sweep"] = dict(values["sweep"])
+    deciding["sweep"].pop("trials", None)
+    return deciding
 
 
 def _values(override: Override) -> list[str]:
@@ -163,11 +176,19 @@ def _values(override: Override) -> list[str]:
 
 
 def _points(values: list[list[str]]) -> list[list[str]]:
+    """The points to check, given the values of each override.
+
+    These are all combinations of a small grid. Of a larger one, each value is combined with the
+    first value of every other override.
+    """
     if math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
         return [list(point) for point in itertools.product(*values)]
+
     first = [choices[0] for choices in values]
-    return [
-        [*first[:i], choice, *first[i + 1 :]]
-        for i, choices in enumerate(values)
-        for choice in choices
-    ]
+    points = []
+    for index, choices in enumerate(values):
+        for choice in choices:
+            point = list(first)
+            point[index] = choice
+            points.append(point)
+    return points

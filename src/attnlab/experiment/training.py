@@ -65,9 +65,9 @@ def make_trainer(
     watch: more callbacks.
     """
     # The attention of the same few sentences at every validation.
-    pictures = PictureCallback(
-        experiment.task.pictures(experiment, data), folder, experiment.pictures
-    )
+    of_task = experiment.task.pictures(experiment, data)
+    pictures = PictureCallback(of_task, folder, experiment.pictures)
+    # Lightning's own parts, or the user's, as the config names them.
     callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, folder / "loggers")
     trainer = build_trainer(
         experiment.training,
