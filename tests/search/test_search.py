@@ -13,7 +13,7 @@ from attnlab.batch import BOS, EOS, PAD, Padding
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import BLOCK, likeliest, next_log_probs
+from attnlab.search.search import BLOCK, next_log_probs, topk_by_blocks
 
 SEARCHES = {
     "greedy": partial(GreedySearch, max_length=4),
@@ -197,19 +197,19 @@ def test_impossible_tokens_have_no_probability():
 @pytest.mark.parametrize("columns", [3, BLOCK, 11 * BLOCK, 11 * BLOCK + 1, 40 * BLOCK - 1])
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("impossible", [0.0, 0.5, 0.999])
-def test_likeliest_equals_topk(columns, count, impossible):
+def test_topk_by_blocks_equals_topk(columns, count, impossible):
     generator = torch.Generator().manual_seed(columns)
     scores = torch.randperm(6 * columns, generator=generator).view(6, columns).float()
     scores = scores.masked_fill(torch.rand(6, columns, generator=generator) < impossible, -math.inf)
     expected, _ = scores.topk(count, dim=1)
-    values, places = likeliest(scores, count)
+    values, places = topk_by_blocks(scores, count)
     assert torch.equal(values, expected)
     assert torch.equal(scores.gather(1, places), expected)
     assert all(len(set(row)) == count for row in places.tolist())
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_likeliest_equals_topk_in_a_vocabulary_of_many_blocks(seed, searchable):
+def test_topk_by_blocks_equals_topk_in_a_vocabulary_of_many_blocks(seed, searchable):
     model, source, mask = searchable(seed, target_vocabulary_size=12 * BLOCK + 5)
     found = BeamSearch(3, 0.7, 5, n_best=3)(model, source, mask)
     for row, hypotheses in enumerate(found):

@@ -9,7 +9,7 @@ from attnlab.search.beam import BeamSearch
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import BLOCK, likeliest
+from attnlab.search.search import BLOCK, topk_by_blocks
 
 SEARCHES = {
     "greedy": GreedySearch(6, 1.5, min_length=1),
@@ -30,9 +30,9 @@ def test_search_runs_on_the_device_of_its_source(several, search, searchable):
     assert all(h.attention_weights.device == source.device for row in there for h in row)
 
 
-def test_likeliest_stays_on_its_device():
+def test_topk_by_blocks_stays_on_its_device():
     scores = torch.arange(4.0 * BLOCK + 3).unsqueeze(0)
     with torch.device("meta"):
-        values, places = likeliest(scores, 2)
+        values, places = topk_by_blocks(scores, 2)
     assert values.tolist() == [[4 * BLOCK + 2, 4 * BLOCK + 1]]
     assert places.device == scores.device

@@ -16,9 +16,9 @@ from attnlab.search.search import (
     Hypothesis,
     Search,
     Stepwise,
-    likeliest,
+    attention_required,
     next_log_probs,
-    without_attention,
+    topk_by_blocks,
 )
 
 
@@ -59,7 +59,9 @@ class BeamSearch(Search):
 
     @property
     def needs_attention(self) -> str | None:
-        return "coverage_penalty" if self.coverage_penalty > 0 else super().needs_attention
+        if self.coverage_penalty > 0:
+            return "coverage_penalty"
+        return super().needs_attention
 
     @torch.no_grad()
     def __call__(
@@ -70,8 +72,12 @@ class BeamSearch(Search):
         with_attention: bool = False,
         forced: Forced = None,
     ) -> list[list[Hypothesis]]:
-        batch_size, beam, device = source.shape[0], self.size, source.device
+        batch_size = source.shape[0]
+        beam = self.size
+        device = source.device
         limits = self.limits(source_mask.sum(1))
+        forced = forced or {}
+        keep_weights = with_attention or self.coverage_penalty > 0
         with PackedWeights():  # int8 is for the steps alone
             memory, state = model.encode(source, source_mask)
         packed = PackedWeights(self.int8)
@@ -79,18 +85,19 @@ class BeamSearch(Search):
 
         # Before the first step a sentence has one empty hypothesis, from then on K of them (or as
         # many as exist). They stand side by side and share their sentence's memory.
-        alive = torch.arange(batch_size, device=device)  # (N,)
+        alive = torch.arange(batch_size, device=device)  # (N,) numbers of the sentences
         missing = torch.full((batch_size,), beam, device=device)  # (N,) finished hypotheses
         tokens = torch.empty(batch_size, 1, 0, dtype=torch.long, device=device)  # (N, K, t)
         weights: Tensor | None = None  # (N, K, t, S)
-        last = torch.full((batch_size,), BOS, device=device)
+        last = torch.full((batch_size,), BOS, device=device)  # (N * K,)
         scores = torch.zeros(batch_size, 1, device=device)  # (N, K)
 
-        def put_aside(row: int, rank: int, log_prob: Tensor, ended: bool) -> None:
+        def add_finished(row: int, rank: int, log_prob: Tensor, has_eos: bool) -> None:
+            """Add a hypothesis, whose tokens and weights are those at the time of the call."""
             sentence = int(alive[row])
             its_weights = None if weights is None else weights[row, rank].clone()
             hypothesis = self._hypothesis(
-                tokens[row, rank], log_prob, ended, its_weights, source_mask[sentence]
+                tokens[row, rank], log_prob, has_eos, its_weights, source_mask[sentence]
             )
             found[sentence].append(hypothesis)
 
@@ -98,70 +105,92 @@ class BeamSearch(Search):
             # 1. Score every continuation of every partial hypothesis.
             with packed:
                 logits, state, step_weights = model.step(last, state, memory)
-            may_end, token = length > self.min_length, (forced or {}).get(length - 1)
-            log_probs = next_log_probs(logits, may_end, token).view(*scores.shape, -1)
+            may_end = length > self.min_length
+            log_probs = next_log_probs(logits, may_end, forced.get(length - 1))  # (N * K, V)
             vocabulary_size = log_probs.shape[-1]
-            candidates = log_probs.add_(scores.unsqueeze(2)).flatten(1)  # (N, K * V)
+            continued = log_probs.view(*scores.shape, vocabulary_size).add_(scores.unsqueeze(2))
+            candidates = continued.flatten(1)  # (N, K * V)
+
             if self.coverage_penalty > 0 and step_weights is None:
-                raise without_attention("search.coverage_penalty")
-            if (with_attention or self.coverage_penalty > 0) and step_weights is not None:
-                step_weights = step_weights.float().view(*scores.shape, 1, -1)
-                weights = (
-                    step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
-                )
+                raise attention_required("search.coverage_penalty")
+            if keep_weights and step_weights is not None:
+                step_weights = step_weights.float().view(*scores.shape, 1, -1)  # (N, K, 1, S)
+                if weights is None:
+                    weights = step_weights
+                else:
+                    weights = torch.cat([weights, step_weights], dim=2)
+
             # 2. Take twice as many as the beam: at most K of them end, so K are left to go on.
-            top_scores, top = likeliest(candidates, min(2 * beam, candidates.shape[1]))
-            parents, next_tokens = top // vocabulary_size, top % vocabulary_size
+            top_scores, top = topk_by_blocks(candidates, min(2 * beam, candidates.shape[1]))
+            parents = top // vocabulary_size
+            next_tokens = top % vocabulary_size
 
             # 3. What ends among the best K is a finished hypothesis.
-            ends = (next_tokens == EOS) & top_scores.isfinite()
-            for row, rank in ends[:, :beam].nonzero().tolist():
-                put_aside(row, int(parents[row, rank]), top_scores[row, rank], True)
+            is_eos = next_tokens == EOS
+            ends = (is_eos & top_scores.isfinite())[:, :beam]
+            for row, rank in ends.nonzero().tolist():
+                parent = int(parents[row, rank])
+                add_finished(row, parent, top_scores[row, rank], has_eos=True)
+            missing = missing - ends.sum(1)
 
             # 4. The best K of the others go on, in the order of their scores.
-            others, width = top_scores.masked_fill(next_tokens == EOS, -torch.inf), scores.shape[1]
+            num_parents = scores.shape[1]
+            others = top_scores.masked_fill(is_eos, -torch.inf)
             scores, order = others.topk(min(beam, others.shape[1]), dim=1)
-            parents, next_tokens = parents.gather(1, order), next_tokens.gather(1, order)
+            parents = parents.gather(1, order)
+            next_tokens = next_tokens.gather(1, order)
             rows = torch.arange(len(alive), device=device).unsqueeze(1)
             tokens = torch.cat([tokens[rows, parents], next_tokens.unsqueeze(2)], dim=2)
             weights = None if weights is None else weights[rows, parents]
 
-            # 5. A sentence is done with K finished hypotheses, or cut off at its limit.
-            missing = missing - ends[:, :beam].sum(1)
-            cut_off = limits[alive] <= length
-            left_over = cut_off.unsqueeze(1) & (
-                torch.arange(scores.shape[1], device=device) < missing.unsqueeze(1)
-            )
-            for row, rank in (left_over & scores.isfinite()).nonzero().tolist():
-                put_aside(row, rank, scores[row, rank], False)
-            going_on = ((missing > 0) & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
+            # 5. A sentence at its limit is cut off: the best partial hypotheses replace those that
+            # are missing.
+            is_cut_off = limits[alive] <= length
+            exists = scores.isfinite()
+            ranks = torch.arange(scores.shape[1], device=device)
+            replaces_missing = ranks < missing.unsqueeze(1)
+            left_over = is_cut_off.unsqueeze(1) & replaces_missing & exists
+            for row, rank in left_over.nonzero().tolist():
+                add_finished(row, rank, scores[row, rank], has_eos=False)
+
+            # 6. The other sentences go on, unless they have K finished hypotheses.
+            is_going_on = (missing > 0) & ~is_cut_off & exists.any(1)
+            going_on = is_going_on.nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
-            state = state.select((going_on.unsqueeze(1) * width + parents[going_on]).flatten())
+            rows_of_state = going_on.unsqueeze(1) * num_parents + parents[going_on]
+            state = state.select(rows_of_state.flatten())
             last = next_tokens[going_on].flatten()
             if len(going_on) < len(alive):
                 memory = memory.select(going_on)
-                alive, missing = alive[going_on], missing[going_on]
-                scores, tokens = scores[going_on], tokens[going_on]
+                alive = alive[going_on]
+                missing = missing[going_on]
+                scores = scores[going_on]
+                tokens = tokens[going_on]
                 weights = None if weights is None else weights[going_on]
 
-        # 6. More than K may have ended, several of them at once: return the best.
-        best = [sorted(hypotheses, key=lambda h: -h.score)[: self.n_best] for hypotheses in found]
-        return (
-            best
-            if with_attention
-            else [[replace(h, attention_weights=None) for h in several] for several in best]
-        )
+        # 7. More than K may have ended, several of them at once: return the best.
+        return [self._best(hypotheses, with_attention) for hypotheses in found]
 
     def _hypothesis(
-        self, tokens: Tensor, log_prob: Tensor, ended: bool, weights: Tensor | None, real: Tensor
+        self, tokens: Tensor, log_prob: Tensor, has_eos: bool, weights: Tensor | None, real: Tensor
     ) -> Hypothesis:
-        length = len(tokens) + ended
-        score = log_prob.item() / ((5 + length) / 6) ** self.length_penalty
+        """A hypothesis with its score; real (S,) says which source tokens are no pads."""
+        length = len(tokens) + has_eos
+        length_penalty = ((5 + length) / 6) ** self.length_penalty
+        score = log_prob.item() / length_penalty
         if self.coverage_penalty > 0:
             assert weights is not None
             score += self.coverage_penalty * log_coverage(weights, real).item()
-        return Hypothesis(tokens.tolist(), score, ended, weights)
+        return Hypothesis(tokens.tolist(), score, has_eos, weights)
+
+    def _best(self, hypotheses: list[Hypothesis], with_attention: bool) -> list[Hypothesis]:
+        """The hypotheses of a sentence that come back, best first."""
+        ranked = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+        best = ranked[: self.n_best]
+        if with_attention:
+            return best
+        return [replace(hypothesis, attention_weights=None) for hypothesis in best]
 
 
 def log_coverage(weights: Tensor, real: Tensor) -> Tensor:

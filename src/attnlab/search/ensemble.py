@@ -20,13 +20,13 @@ from attnlab.search.search import next_log_probs
 
 
 @dataclass(frozen=True)
-class OfEach:
+class EnsembleState:
     """The memories, or the states, of all members."""
 
-    parts: tuple[Any, ...]
+    by_member: tuple[Any, ...]
 
-    def select(self, rows: Tensor) -> OfEach:
-        return OfEach(tuple(part.select(rows) for part in self.parts))
+    def select(self, rows: Tensor) -> EnsembleState:
+        return EnsembleState(tuple(each.select(rows) for each in self.by_member))
 
 
 class Ensemble(nn.Module):
@@ -43,34 +43,42 @@ class Ensemble(nn.Module):
         self.padding = members[0].padding
         self.members: Sequence[Seq2Seq] = nn.ModuleList(members)  # type: ignore[assignment]
 
-    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[OfEach, OfEach]:
-        memories, states = zip(
-            *(member.encode(source, source_mask) for member in self.members), strict=True
-        )
-        return OfEach(memories), OfEach(states)
+    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[EnsembleState, EnsembleState]:
+        memories = []
+        states = []
+        for member in self.members:
+            memory, state = member.encode(source, source_mask)
+            memories.append(memory)
+            states.append(state)
+        return EnsembleState(tuple(memories)), EnsembleState(tuple(states))
 
     def step(
-        self, tokens: Tensor, state: OfEach, memory: OfEach
-    ) -> tuple[Tensor, OfEach, Tensor | None]:
+        self, tokens: Tensor, state: EnsembleState, memory: EnsembleState
+    ) -> tuple[Tensor, EnsembleState, Tensor | None]:
         """A step as of one model, with the log of the mean probability in place of the logits."""
-        steps = [
-            member.step(tokens, its_state, its_memory)
-            for member, its_state, its_memory in zip(
-                self.members, state.parts, memory.parts, strict=True
-            )
-        ]
-        log_probs = torch.stack([next_log_probs(logits) for logits, _, _ in steps])  # (M, B, V)
-        return (
-            log_probs.logsumexp(0) - math.log(len(steps)),
-            OfEach(tuple(its_state for _, its_state, _ in steps)),
-            mean_attention([weights for _, _, weights in steps]),
-        )
+        # 1. Each member's step.
+        log_probs = []
+        next_states = []
+        weights = []
+        members = zip(self.members, state.by_member, memory.by_member, strict=True)
+        for member, its_state, its_memory in members:
+            logits, next_state, its_weights = member.step(tokens, its_state, its_memory)
+            log_probs.append(next_log_probs(logits))
+            next_states.append(next_state)
+            weights.append(its_weights)
+
+        # 2. log(1/M sum_m p_m), from the log-probabilities (M, B, V).
+        log_sum = torch.stack(log_probs).logsumexp(0)
+        mean_log_probs = log_sum - math.log(len(log_probs))
+        return mean_log_probs, EnsembleState(tuple(next_states)), mean_attention(weights)
 
 
 def mean_attention(weights: Sequence[Tensor | None]) -> Tensor | None:
     """The mean over the members that attend; None where none does."""
     attending = [each for each in weights if each is not None]
-    return torch.stack(attending).mean(0) if attending else None
+    if not attending:
+        return None
+    return torch.stack(attending).mean(0)
 
 
 TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
@@ -87,6 +95,7 @@ def load_members(
     Raises ExperimentError for a broken folder, or a model that does not match the first.
     """
     models = [speed_up(load_model(each, device, allow)) for each in (folder, *others)]
+
     for other in others:
         for name in TOKENIZERS:
             if not filecmp.cmp(folder / name, other / name, shallow=False):
@@ -94,12 +103,14 @@ def load_members(
                     f"paths.ensemble: the model in {other} has another {name} than the one in "
                     f"{folder}; give models that were trained on the same prepared data"
                 )
+
     first = models[0].padding
     for other, model in zip(others, models[1:], strict=True):
-        if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):
+        padding = model.padding
+        if (padding.encoder, padding.decoder) != (first.encoder, first.decoder):
             raise ExperimentError(
                 f"paths.ensemble: the model in {other} pads source and target "
-                f"{model.padding.encoder} and {model.padding.decoder}, the one in {folder} "
+                f"{padding.encoder} and {padding.decoder}, the one in {folder} "
                 f"{first.encoder} and {first.decoder}; give models that pad on the same sides"
             )
     return models

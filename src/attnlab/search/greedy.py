@@ -1,4 +1,4 @@
-"""Write token by token, each for good: the loop, and greedy search."""
+"""Autoregressive decoding without a beam, each token chosen once, and greedy search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast.packed import PackedWeights
-from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs
+from attnlab.search.search import (
+    Forced,
+    Hypothesis,
+    Search,
+    Stepwise,
+    next_log_probs,
+    topk_by_blocks,
+)
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """Chooses the next token of each of N hypotheses: -> tokens (N,).
@@ -23,7 +30,7 @@ each has.
 
 
 @torch.no_grad()
-def write_token_by_token(
+def decode_autoregressively(
     model: Stepwise,
     source: Tensor,
     source_mask: Tensor,
@@ -44,24 +51,31 @@ def write_token_by_token(
         limits: (B,) tokens to write at most, `<eos>` included.
         min_length: tokens to write before `<eos>` may come.
     """
+    forced = forced or {}
     with PackedWeights():  # int8 is for the steps alone
         memory, state = model.encode(source, source_mask)
-    alive = torch.arange(len(source) * copies, device=source.device)
+    packed = PackedWeights(int8)
+    num_hypotheses = len(source) * copies  # R
+    alive = torch.arange(num_hypotheses, device=source.device)  # (N,) numbers of the hypotheses
     if copies > 1:
         sentences = alive // copies
-        memory, state, limits = memory.select(sentences), state.select(sentences), limits[sentences]
-    packed = PackedWeights(int8)
-    last = torch.full_like(alive, BOS)
-    scores = torch.zeros(len(alive), device=source.device)
-    ended = torch.zeros(len(alive), dtype=torch.bool, device=source.device)
-    tokens: list[list[int]] = [[] for _ in range(len(alive))]
-    weights: list[list[Tensor]] = [[] for _ in range(len(alive))]
+        memory = memory.select(sentences)
+        state = state.select(sentences)
+        limits = limits[sentences]
+
+    last = torch.full_like(alive, BOS)  # (N,)
+    scores = torch.zeros(num_hypotheses, device=source.device)
+    ended = torch.zeros(num_hypotheses, dtype=torch.bool, device=source.device)
+    tokens: list[list[int]] = [[] for _ in range(num_hypotheses)]
+    weights: list[list[Tensor]] = [[] for _ in range(num_hypotheses)]
 
     for written in range(int(limits.max())):
         # 1. How likely is each next token?
         with packed:
             logits, state, step_weights = model.step(last, state, memory)
-        log_probs = next_log_probs(logits, written >= min_length, (forced or {}).get(written))
+        may_end = written >= min_length
+        log_probs = next_log_probs(logits, may_end, forced.get(written))  # (N, V)
+
         # 2. Take one.
         last = choose(log_probs, alive, written)
         scores[alive] += log_probs.gather(1, last.unsqueeze(1)).squeeze(1)
@@ -71,19 +85,24 @@ def write_token_by_token(
                 tokens[number].append(token)
             if with_attention and step_weights is not None:
                 weights[number].append(step_weights[row])
+
         # 3. Go on with those that have neither ended nor met their limit.
-        going_on = ((last != EOS) & (limits[alive] > written + 1)).nonzero().squeeze(1)
+        is_going_on = (last != EOS) & (limits[alive] > written + 1)
+        going_on = is_going_on.nonzero().squeeze(1)
         if len(going_on) == 0:
             break
         if len(going_on) < len(alive):
-            alive, last = alive[going_on], last[going_on]
-            memory, state = memory.select(going_on), state.select(going_on)
+            alive = alive[going_on]
+            last = last[going_on]
+            memory = memory.select(going_on)
+            state = state.select(going_on)
 
-    maps = [torch.stack(each).float() if each else None for each in weights]
-    return [
-        Hypothesis(*found)
-        for found in zip(tokens, scores.tolist(), ended.tolist(), maps, strict=True)
-    ]
+    hypotheses = []
+    records = zip(tokens, scores.tolist(), ended.tolist(), weights, strict=True)
+    for its_tokens, score, finished, rows in records:
+        attention_weights = torch.stack(rows).float() if rows else None  # (T, S)
+        hypotheses.append(Hypothesis(its_tokens, score, finished, attention_weights))
+    return hypotheses
 
 
 @dataclass(frozen=True)
@@ -109,15 +128,21 @@ class GreedySearch(Search):
         with_attention: bool = False,
         forced: Forced = None,
     ) -> list[list[Hypothesis]]:
-        found = write_token_by_token(
+        found = decode_autoregressively(
             model,
             source,
             source_mask,
             self.limits(source_mask.sum(1)),
             self.min_length,
-            choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
+            choose=choose_likeliest,
             with_attention=with_attention,
             forced=forced,
             int8=self.int8,
         )
         return [[hypothesis] for hypothesis in found]
+
+
+def choose_likeliest(log_probs: Tensor, alive: Tensor, written: int) -> Tensor:
+    """The token of each row with the highest log-probability: (N, V) -> (N,)."""
+    _, tokens = topk_by_blocks(log_probs, 1)
+    return tokens.squeeze(1)

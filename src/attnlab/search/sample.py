@@ -1,4 +1,4 @@
-"""Draw each token by its probability."""
+"""Ancestral sampling: each token is drawn by its probability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from attnlab.search.greedy import write_token_by_token
+from attnlab.search.greedy import decode_autoregressively
 from attnlab.search.search import Forced, Hypothesis, Search, Stepwise
 
 
@@ -57,36 +57,40 @@ class SampleSearch(Search):
     ) -> list[list[Hypothesis]]:
         limits = self.limits(source_mask.sum(1))
         uniform = self._uniform(source, source_mask, int(limits.max()))
-        drawn = write_token_by_token(
+
+        def choose(log_probs: Tensor, alive: Tensor, written: int) -> Tensor:
+            numbers = uniform[alive, written]
+            return draw(log_probs, numbers, self.temperature, self.top_k, self.top_p)
+
+        drawn = decode_autoregressively(
             model,
             source,
             source_mask,
             limits,
             self.min_length,
-            choose=lambda log_probs, alive, written: draw(
-                log_probs, uniform[alive, written], self.temperature, self.top_k, self.top_p
-            ),
+            choose=choose,
             copies=self.n_best,
             with_attention=with_attention,
             forced=forced,
             int8=self.int8,
         )
+
         found = []
         for start in range(0, len(drawn), self.n_best):
-            different = {(*h.tokens, h.finished): h for h in drawn[start : start + self.n_best]}
-            found.append(sorted(different.values(), key=lambda h: -h.score))
+            of_sentence = drawn[start : start + self.n_best]
+            # The same hypothesis, drawn several times, counts once.
+            distinct = {(*each.tokens, each.finished): each for each in of_sentence}
+            found.append(sorted(distinct.values(), key=lambda hypothesis: -hypothesis.score))
         return found
 
     def _uniform(self, source: Tensor, source_mask: Tensor, length: int) -> Tensor:
         """Numbers in [0, 1), one for each token of each draw: (B * n_best, length)."""
-        sentences = [
-            ids[real].tolist() for ids, real in zip(source.cpu(), source_mask.cpu(), strict=True)
-        ]
-        numbers = [
-            np.random.default_rng([self.seed, copy, *ids]).random(length, dtype=np.float32)
-            for ids in sentences
-            for copy in range(self.n_best)
-        ]
+        numbers = []
+        for ids, real in zip(source.cpu(), source_mask.cpu(), strict=True):
+            sentence = ids[real].tolist()  # without pads, so that the draws do not depend on them
+            for copy in range(self.n_best):
+                generator = np.random.default_rng([self.seed, copy, *sentence])
+                numbers.append(generator.random(length, dtype=np.float32))
         return torch.from_numpy(np.stack(numbers)).to(source.device)
 
 
@@ -97,13 +101,17 @@ def draw(
     # 1. Temper and sort: p^(1/temperature), the likeliest first. The shift keeps it finite.
     tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / temperature
     probs, tokens = tempered.softmax(-1).sort(dim=-1, descending=True, stable=True)
+
     # 2. The k likeliest.
     if top_k is not None:
         probs[:, top_k:] = 0
         probs = probs / probs.sum(-1, keepdim=True)
+
     # 3. The nucleus: a token stays if those before it fall short of top_p; the first always stays.
     if top_p is not None:
-        probs = probs.masked_fill(probs.cumsum(-1) - probs >= top_p, 0)
+        before = probs.cumsum(-1) - probs
+        probs = probs.masked_fill(before >= top_p, 0)
+
     # 4. The first token whose cumulative probability exceeds the number.
     cumulative = probs.cumsum(-1)
     cumulative = cumulative / cumulative[:, -1:]  # ends with 1 exactly

@@ -16,7 +16,7 @@ from attnlab.errors import ExperimentError
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The tokens that a search wrote for one sentence.
+    """A target that a search found for one sentence.
 
     tokens never hold `<eos>`; `finished` says whether it came, or the length limit cut the sentence
     off. attention_weights has a row for each token, and one for `<eos>` where it came; None where
@@ -31,7 +31,7 @@ class Hypothesis:
 
 Forced = Mapping[int, int] | None
 """{step, from 0 on: the token that every hypothesis has there}."""
-BLOCK = 64  # numbers of which `likeliest` looks at the maximum first
+BLOCK = 64  # columns of which `topk_by_blocks` takes the maximum first
 
 
 class Stepwise(Protocol):
@@ -110,11 +110,13 @@ class Search(ABC):
     @property
     def needs_attention(self) -> str | None:
         """The setting that requires attention, or None if every model will do."""
-        return "replace_unknown" if self.replace_unknown else None
+        if self.replace_unknown:
+            return "replace_unknown"
+        return None
 
 
-def without_attention(setting: str) -> ExperimentError:
-    """What to say where a setting of a search needs attention weights and the model has none."""
+def attention_required(setting: str) -> ExperimentError:
+    """The error of a search whose setting needs attention weights, on a model that has none."""
     return ExperimentError(
         f"{setting} goes by the attention weights, but the model has no attention; leave it out (0 "
         "or false), or choose a model/attention and a model/decoder that attends"
@@ -133,16 +135,17 @@ def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = No
     logits[:, [PAD, BOS]] = -torch.inf
     log_probs = logits.log_softmax(-1)
     if forced is not None:
-        kept = log_probs[:, forced].clone()
-        log_probs.fill_(-torch.inf)[:, forced] = kept
+        of_forced = log_probs[:, forced].clone()
+        log_probs.fill_(-torch.inf)
+        log_probs[:, forced] = of_forced
         return log_probs
     if not may_end:
         log_probs[:, EOS] = -torch.inf
     return log_probs
 
 
-def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The greatest scores of each row and their places, like `scores.topk(count, dim=1)`.
+def topk_by_blocks(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The greatest scores of each row and their indices, like `scores.topk(count, dim=1)`.
 
     Scores are (N, M), both results (N, count). It takes less time where M is in the thousands: the
     greatest numbers stand in the blocks that have the greatest maxima.
@@ -150,15 +153,18 @@ def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     blocks = scores.shape[1] // BLOCK
     if blocks <= count:
         return scores.topk(count, dim=1)
+    end = blocks * BLOCK  # of the last whole block
+
     # 1. The blocks with the greatest maxima.
-    in_blocks = scores[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK))
+    in_blocks = scores[:, :end].unflatten(1, (blocks, BLOCK))  # (N, blocks, BLOCK)
     best = in_blocks.amax(2).topk(count, dim=1).indices  # (N, count)
-    # 2. All that stands in them, and behind the last block.
-    every_place = torch.arange(scores.shape[1], device=scores.device)
-    behind = every_place[blocks * BLOCK :].expand(len(scores), -1)
-    places = torch.cat(
-        [(best.unsqueeze(2) * BLOCK + every_place[:BLOCK]).flatten(1), behind], dim=1
-    )
+
+    # 2. All columns in them, and those after the last whole block.
+    columns = torch.arange(scores.shape[1], device=scores.device)
+    inside = best.unsqueeze(2) * BLOCK + columns[:BLOCK]  # (N, count, BLOCK)
+    after = columns[end:].expand(len(scores), -1)
+    kept = torch.cat([inside.flatten(1), after], dim=1)
+
     # 3. The greatest of these.
-    values, order = scores.gather(1, places).topk(count, dim=1)
-    return values, places.gather(1, order)
+    values, order = scores.gather(1, kept).topk(count, dim=1)
+    return values, kept.gather(1, order)

@@ -17,7 +17,7 @@ from attnlab.batch import EOS
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
-from attnlab.search.search import Hypothesis, likeliest, next_log_probs
+from attnlab.search.search import Hypothesis, next_log_probs, topk_by_blocks
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.translation.analysis import NO_EDIT, Edit, Source
 from attnlab.tasks.translation.translator import Intervened, Translator
@@ -89,7 +89,7 @@ class BeamRecorder:
 
         # One hypothesis has one <eos>, so 2 K candidates hold K that go on.
         count = min(2 * self.search.size, sums.numel())
-        best, places = likeliest(sums.flatten().unsqueeze(0), count)
+        best, places = topk_by_blocks(sums.flatten().unsqueeze(0), count)
         candidates = zip(best[0].tolist(), places[0].tolist(), strict=True)
         for rank, (log_prob, place) in enumerate(candidates):
             if not math.isfinite(log_prob):

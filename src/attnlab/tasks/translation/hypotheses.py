@@ -13,7 +13,7 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
-from attnlab.search.search import Hypothesis, Search, without_attention
+from attnlab.search.search import Hypothesis, Search, attention_required
 
 MAX_READABLE_LENGTH = 60  # tokens; a picture of a longer sentence is unreadable
 
@@ -42,7 +42,7 @@ class HypothesisText:
         if not self.replace_unknown:
             return self.target_tokenizer.decode(hypothesis.tokens)
         if hypothesis.attention_weights is None:
-            raise without_attention("search.replace_unknown")
+            raise attention_required("search.replace_unknown")
 
         unknown = [t for t, token in enumerate(hypothesis.tokens) if token == UNK]
         if not unknown:

@@ -20,7 +20,7 @@ from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
-from attnlab.search.search import Search, without_attention
+from attnlab.search.search import Search, attention_required
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.tasks.translation.settings import (
     FREE_RUNNING,
@@ -78,7 +78,7 @@ class Translation(Task):
             }
             for path, search in searches.items():
                 if search.needs_attention:
-                    problems += without_attention(f"{path}.{search.needs_attention}").problems
+                    problems += attention_required(f"{path}.{search.needs_attention}").problems
         return problems
 
     def trial_loss(self, model: Seq2Seq, padding: Padding) -> Tensor:
