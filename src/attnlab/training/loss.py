@@ -35,8 +35,8 @@ def summed_loss(
     included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed before the output layer, the
     widest of the model.
     """
-    # N real tokens
-    readout, labels = unrolled.readout[batch.target_mask], batch.target_output[batch.target_mask]
+    readout = unrolled.readout[batch.target_mask]  # (N, R) of the real tokens
+    labels = batch.target_output[batch.target_mask]  # (N,)
     return output_loss(output, readout, labels, label_smoothing)
 
 
@@ -67,9 +67,8 @@ def output_loss(
     output layer, but the logits, the largest tensor of the model, are stored once and overwritten
     by their own gradient.
     """
-    return SummedLoss(
-        *_OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing)
-    )
+    loss, nll = _OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing)
+    return SummedLoss(loss, nll)
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -85,30 +84,35 @@ class _OutputLoss(torch.autograd.Function):
         # 1. Under autocast the product is in half precision, and all after it in single precision.
         kind = readout.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-        x, cast_weight = readout.to(dtype), weight.to(dtype)
+        x = readout.to(dtype)
+        cast_weight = weight.to(dtype)
         logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
+
         # 2. A few rows at a time: add their loss, and replace each logit z by its gradient,
         # dL/dz = p - q'.
         nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         uniform = nll.clone()  # the cross-entropy against 1 / V
         spread = label_smoothing / logits.shape[1]
         for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
-            z, its_labels = rows.to(nll.dtype), its_labels.unsqueeze(1)
+            z = rows.to(nll.dtype)
+            its_labels = its_labels.unsqueeze(1)
             probabilities = z.softmax(-1)
+
             # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has
             # p = exp(z - log sum).
             log_sum = z.amax(-1, keepdim=True) - probabilities.amax(-1, keepdim=True).log()
             nll += (log_sum - z.gather(1, its_labels)).sum()
             if label_smoothing:
                 uniform += (log_sum - z.mean(-1, keepdim=True)).sum()
+
+            # q' is ε / V everywhere, and 1 - ε more at the label.
             gradient = probabilities.sub_(spread)
-            rows.copy_(
-                gradient.scatter_add_(
-                    1, its_labels, gradient.new_full(its_labels.shape, label_smoothing - 1)
-                )
-            )
+            at_label = gradient.new_full(its_labels.shape, label_smoothing - 1)
+            rows.copy_(gradient.scatter_add_(1, its_labels, at_label))
+
         ctx.save_for_backward(x, cast_weight, logits)
-        ctx.dtypes = readout.dtype, weight.dtype
+        ctx.readout_dtype = readout.dtype
+        ctx.weight_dtype = weight.dtype
         ctx.mark_non_differentiable(nll)
         return (1 - label_smoothing) * nll + label_smoothing * uniform, nll
 
@@ -117,14 +121,10 @@ class _OutputLoss(torch.autograd.Function):
     def backward(
         ctx: Any, into_loss: Tensor, _: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        x, weight, gradient = ctx.saved_tensors
-        into_readout = product(gradient, weight.t()).to(ctx.dtypes[0])
-        into_weight = product(gradient.t(), x.t()).to(ctx.dtypes[1])
-        into_bias = gradient.sum(0).to(ctx.dtypes[1])
-        return (
-            into_readout.mul_(into_loss),
-            into_weight.mul_(into_loss),
-            into_bias.mul_(into_loss),
-            None,
-            None,
-        )
+        x, weight, gradient = ctx.saved_tensors  # gradient: of the loss by the logits
+        into_readout = product(gradient, weight.t()).to(ctx.readout_dtype)
+        into_weight = product(gradient.t(), x.t()).to(ctx.weight_dtype)
+        into_bias = gradient.sum(0).to(ctx.weight_dtype)
+        for each in (into_readout, into_weight, into_bias):
+            each.mul_(into_loss)
+        return into_readout, into_weight, into_bias, None, None

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
@@ -126,20 +127,24 @@ def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor 
     ratio = forcing.ratio_at(step)
     if ratio == 1:
         return None
-    shape = batch.target_mask.shape  # (B, T)
-    if forcing.coin == "batch":
-        draws = np.random.default_rng([seed, STREAM, step]).random((1, 1))
-    else:
-        tosses = shape[1] if forcing.coin == "token" else 1
-        draws = np.stack(
-            [
-                np.random.default_rng([seed, STREAM, step, row]).random(tosses)
-                for row in batch.rows.tolist()
-            ]
-        )
-    feed_reference = torch.from_numpy(draws < ratio).expand(shape)
+
+    draws = _draws(forcing.coin, step, batch, seed)
+    feed_reference = torch.from_numpy(draws < ratio).expand(batch.target_mask.shape)
     if feed_reference.all():
         return None
-    # (B, T) position among the row's real tokens
-    token = (batch.target_mask.cumsum(1) - 1).clamp(min=0)
-    return feed_reference.to(token.device).gather(1, token)
+    # A token's coin is that of its position among the row's real tokens, wherever the pads stand.
+    position = (batch.target_mask.cumsum(1) - 1).clamp(min=0)  # (B, T)
+    return feed_reference.to(position.device).gather(1, position)
+
+
+def _draws(coin: Coin, step: int, batch: Batch, seed: int) -> NDArray[np.float64]:
+    """Numbers in [0, 1): (1, 1) for a batch's coin, (B, 1) for sequences', (B, T) for tokens'."""
+    if coin == "batch":
+        return np.random.default_rng([seed, STREAM, step]).random((1, 1))
+
+    tosses = batch.target_mask.shape[1] if coin == "token" else 1
+    draws = []
+    for row in batch.rows.tolist():
+        generator = np.random.default_rng([seed, STREAM, step, row])
+        draws.append(generator.random(tosses))
+    return np.stack(draws)
