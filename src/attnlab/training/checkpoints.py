@@ -80,11 +80,11 @@ def checkpoint_step(path: Path) -> int:
             damaged = parts.testzip()
         if damaged is not None:
             raise ValueError(f"the checksum of its part {damaged} is wrong")
-        return int(
-            torch.load(path, map_location="cpu", weights_only=True, mmap=True)["global_step"]
-        )
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        return int(checkpoint["global_step"])
     except Exception as error:  # whatever zipfile, torch or pickle raise for an invalid file
-        raise ValueError(str(error).strip().split("\n")[0] or type(error).__name__) from error
+        first_line = str(error).strip().split("\n")[0]
+        raise ValueError(first_line or type(error).__name__) from error
 
 
 class BestCheckpoints(ModelCheckpoint):
@@ -95,22 +95,25 @@ class BestCheckpoints(ModelCheckpoint):
     """
 
     def state_dict(self) -> dict[str, Any]:
-        return {**_renamed(super().state_dict(), lambda path: Path(path).name), "dirpath": None}
+        state = _with_paths(super().state_dict(), lambda path: Path(path).name)
+        return {**state, "dirpath": None}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        placed = _renamed(state_dict, lambda name: str(Path(str(self.dirpath)) / name))
-        super().load_state_dict({**placed, "dirpath": self.dirpath})
+        folder = Path(str(self.dirpath))
+        state = _with_paths(state_dict, lambda name: str(folder / name))
+        super().load_state_dict({**state, "dirpath": self.dirpath})
 
 
-def _renamed(state: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    names = ("best_model_path", "kth_best_model_path", "last_model_path")
-    # "" means that there is no file
-    paths = {name: rename(state[name]) if state[name] else "" for name in names}
-    return {
-        **state,
-        **paths,
-        "best_k_models": {rename(path): score for path, score in state["best_k_models"].items()},
-    }
+def _with_paths(state: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
+    """The state of a ModelCheckpoint with each of its paths converted."""
+    converted = dict(state)
+    for field in ("best_model_path", "kth_best_model_path", "last_model_path"):
+        if state[field]:  # "" means that there is no file
+            converted[field] = convert(state[field])
+
+    best = state["best_k_models"]
+    converted["best_k_models"] = {convert(path): score for path, score in best.items()}
+    return converted
 
 
 class LastCheckpoint(Checkpoint):
@@ -187,7 +190,8 @@ class LastCheckpoint(Checkpoint):
 
     def _save(self, trainer: pl.Trainer) -> None:
         trainer.save_checkpoint(self._path)
-        self._saved_step, self._saved_at = trainer.global_step, time.monotonic()
+        self._saved_step = trainer.global_step
+        self._saved_at = time.monotonic()
 
 
 def _in_any_process(trainer: pl.Trainer, number: int, due: bool) -> tuple[int, bool]:
@@ -210,11 +214,12 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     """
     states = _callback_states(checkpoint)
     score = states[checkpoint.state_key]["best_model_score"]
+    seconds = states[SpeedCounters.__qualname__]["training_cpu"]
     return {
         "quality": None if score is None else float(score),
         "monitor": checkpoint.monitor,
         "higher_is_better": checkpoint.mode == "max",
-        "training_cpu_seconds": float(states[SpeedCounters.__qualname__]["training_cpu"]),
+        "training_cpu_seconds": float(seconds),
     }
 
 
@@ -223,12 +228,18 @@ def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
 
     Raises ExperimentError if one of them is damaged.
     """
-    ranked = [Path(checkpoint.best_model_path)]
+    best = Path(checkpoint.best_model_path)
+    ranked = [best]
     if count > 1:
-        known = _callback_states(checkpoint)[checkpoint.state_key]["best_k_models"]
-        scores = {ranked[0].with_name(name): float(score) for name, score in known.items()}
-        others = sorted(scores, key=scores.__getitem__, reverse=checkpoint.mode == "max")
-        ranked = [*ranked, *(path for path in others if path != ranked[0])][:count]
+        state = _callback_states(checkpoint)[checkpoint.state_key]
+        scores = {
+            best.with_name(name): float(score) for name, score in state["best_k_models"].items()
+        }
+        by_score = sorted(scores, key=scores.__getitem__, reverse=checkpoint.mode == "max")
+        # Among equal scores, Lightning's best one stays the first.
+        others = [path for path in by_score if path != best]
+        ranked = [best, *others][:count]
+
     for path in ranked:
         try:
             checkpoint_step(path)
@@ -251,26 +262,28 @@ def averaged_weights(checkpoints: Sequence[Path]) -> tuple[dict[str, Tensor], in
     floating point (counters) are those of the first.
     """
     first, *others = checkpoints
-    weights, step = _load(first)
+    weights, step = _weights_and_step(first)
     sums = {name: value.double() for name, value in weights.items() if value.is_floating_point()}
     for path in others:
-        values, _ = _load(path)
+        values, _ = _weights_and_step(path)
         for name in sums:
             sums[name] += values[name]
-    means = {
-        name: (total / len(checkpoints)).to(weights[name].dtype) for name, total in sums.items()
-    }
-    return weights | means, step
+
+    averaged = dict(weights)
+    for name, total in sums.items():
+        mean = total / len(checkpoints)
+        averaged[name] = mean.to(weights[name].dtype)
+    return averaged, step
 
 
-def _load(path: Path) -> tuple[dict[str, Tensor], int]:
-    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    weights = {
-        name.removeprefix(_PREFIX): value
-        for name, value in saved["state_dict"].items()
-        if name.startswith(_PREFIX)
-    }
-    return weights, int(saved["global_step"])
+def _weights_and_step(path: Path) -> tuple[dict[str, Tensor], int]:
+    """The weights of the model in a checkpoint, and the optimiser steps behind it."""
+    checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    weights = {}
+    for name, value in checkpoint["state_dict"].items():
+        if name.startswith(_PREFIX):
+            weights[name.removeprefix(_PREFIX)] = value
+    return weights, int(checkpoint["global_step"])
 
 
 def _callback_states(checkpoint: ModelCheckpoint) -> dict[str, Any]:

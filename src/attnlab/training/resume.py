@@ -52,13 +52,14 @@ class ExactResume(pl.Callback):
         self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]
     ) -> None:
         saved = checkpoint[_KEY]
-        if len(saved["processes"]) != trainer.world_size:
+        processes = saved["processes"]
+        if len(processes) != trainer.world_size:
             raise ExperimentError(
-                f"the training started with {len(saved['processes'])} process(es) and cannot "
+                f"the training started with {len(processes)} process(es) and cannot "
                 f"resume with {trainer.world_size}; choose hardware.devices and hardware.nodes as "
                 "before, or rerun=true"
             )
-        self._own = saved["processes"][trainer.global_rank]
+        self._own = processes[trainer.global_rank]
         if trainer.is_global_zero:
             self._spool.cut(saved["spool"])
         self._reached = saved["spool"]  # a process killed after saving may not have reported it
@@ -89,19 +90,24 @@ def random_states() -> dict[str, Any]:
     """The states of all random number generators, in containers that load without a pickle."""
     version, internal, gauss = random.getstate()
     algorithm, keys, *rest = np.random.get_state(legacy=True)
+    numpy_keys = torch.from_numpy(np.asarray(keys, dtype=np.int64))
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {
         "python": [version, list(internal), gauss],
-        "numpy": [algorithm, torch.from_numpy(np.asarray(keys, dtype=np.int64)), *rest],
+        "numpy": [algorithm, numpy_keys, *rest],
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "cuda": cuda,
     }
 
 
 def restore_random_states(states: dict[str, Any]) -> None:
+    """Set all random number generators to what `random_states` returned."""
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
+
     algorithm, keys, *rest = states["numpy"]
     np.random.set_state((algorithm, keys.numpy().astype(np.uint32), *rest))
+
     torch.set_rng_state(states["torch"])
     if states["cuda"]:
         torch.cuda.set_rng_state_all(states["cuda"])
@@ -109,14 +115,15 @@ def restore_random_states(states: dict[str, Any]) -> None:
 
 def _means(module: pl.LightningModule) -> dict[str, dict[str, Tensor]]:
     """The state of every running mean, by name."""
-    return {
-        name: {
-            field: torch.as_tensor(value).cpu().clone()
-            for field, value in metric.metric_state.items()
-        }
-        for name, metric in module.named_modules()
-        if isinstance(metric, MeanMetric)
-    }
+    means: dict[str, dict[str, Tensor]] = {}
+    for name, metric in module.named_modules():
+        if not isinstance(metric, MeanMetric):
+            continue
+        state = {}
+        for field, value in metric.metric_state.items():
+            state[field] = torch.as_tensor(value).cpu().clone()
+        means[name] = state
+    return means
 
 
 def _restore_means(module: pl.LightningModule, means: dict[str, dict[str, Tensor]]) -> None:

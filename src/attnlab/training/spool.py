@@ -25,7 +25,9 @@ from attnlab.files import atomic_file
 # In the folder of an experiment: what is known of its run, and there its metrics.
 RUN_FOLDER = "run"
 SPOOL_NAME = f"{RUN_FOLDER}/metrics.jsonl"
-LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"  # in its folder of checkpoints
+# In its folder of checkpoints.
+LAST = "last.ckpt"
+BEFORE_LAST = "before_last.ckpt"
 
 # Metrics with these prefixes differ from run to run: they reach the tracker, but not the history.
 VOLATILE = ("time/", "speed/", "system/")
@@ -67,19 +69,17 @@ class MetricSpool:
         Raises:
             ExperimentError: the file cannot be written (a full disk, a read-only folder).
         """
-        values = {
-            name: float(x) if math.isfinite(x) else str(float(x)) for name, x in metrics.items()
-        }
         record = {
             "time": time.time_ns() // 1_000_000,
             "step": int(step),
             "epoch": epoch,
-            "metrics": values,
+            "metrics": {name: _json_value(float(value)) for name, value in metrics.items()},
         }
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
         try:
             file = self._opened()
-            if not os.fstat(file.fileno()).st_nlink:
+            is_removed = os.fstat(file.fileno()).st_nlink == 0
+            if is_removed:
                 raise FileNotFoundError(
                     errno.ENOENT, "it was removed; the same command trains again"
                 )
@@ -105,7 +105,8 @@ class MetricSpool:
         end = data.rfind(b"\n") + 1
         lines = data[:end].splitlines(keepends=True)
 
-        records, start = [], sum(map(len, lines[:skip]))
+        records = []
+        start = sum(len(line) for line in lines[:skip])
         for line in lines[skip:]:
             records.append(self._parsed(line, start))
             start += len(line)
@@ -130,7 +131,8 @@ class MetricSpool:
                 resumes.
         """
         self.close()
-        if self.read(up_to=offset)[1] != offset:
+        _, end = self.read(up_to=offset)
+        if end != offset:
             raise ExperimentError(
                 f"{self.path} is damaged: no record ends at the offset of the checkpoint; "
                 f"{self.remedy}"
@@ -144,6 +146,7 @@ class MetricSpool:
         self._file = None
 
     def _opened(self) -> BinaryIO:
+        """The file, open to append after its last complete record."""
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
@@ -184,6 +187,11 @@ def write_history(spool: Path, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HistoryRow._fields)
         writer.writerows(history(spool))
+
+
+def _json_value(value: float) -> float | str:
+    """The number as JSON can hold it: "nan", "inf" and "-inf" are strings."""
+    return value if math.isfinite(value) else str(value)
 
 
 def _complete(path: Path) -> int:
