@@ -49,6 +49,7 @@ class StopSignals:
         self._before = {number: signal.getsignal(number) for number in (*STOPPING, *REQUEUING)}
 
     def listen(self) -> None:
+        """Record stop signals from now on; Python allows this in the main thread only."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number, before in self._before.items():
@@ -98,7 +99,8 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
     if launcher is None or not launcher.is_interactive_compatible:  # only launchers that fork are
         yield
         return
-    here, received = os.getpid(), 0
+    here = os.getpid()
+    received = 0
 
     def forward(number: int, frame: FrameType | None) -> None:
         nonlocal received
@@ -147,11 +149,11 @@ def explain_out_of_memory(remedy: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(
-            error, (MemoryError, torch.OutOfMemoryError)
-        ) or "can't allocate memory" in str(error):
-            raise ExperimentError(f"out of memory: {error}; {remedy}") from error
-        raise
+        is_out_of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+        # torch's allocator for the CPU raises a plain RuntimeError.
+        if not is_out_of_memory and "can't allocate memory" not in str(error):
+            raise
+        raise ExperimentError(f"out of memory: {error}; {remedy}") from error
 
 
 class EndWithParent(pl.Callback):
@@ -163,15 +165,22 @@ class EndWithParent(pl.Callback):
     """
 
     def __init__(self) -> None:
-        self._made_in, self._parent = os.getpid(), os.getppid()
+        self._made_in = os.getpid()
+        self._parent = os.getppid()
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        if os.getpid() != self._made_in or trainer.local_rank > 0:
-            parent = self._parent if os.getpid() == self._made_in else self._made_in
-            threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        is_forked = os.getpid() != self._made_in
+        if is_forked:
+            parent = self._made_in
+        elif trainer.local_rank > 0:
+            parent = self._parent
+        else:
+            return
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
+    """Wait for the end of this parent, then kill this process."""
     while os.getppid() == parent:
         time.sleep(POLL)
     os.kill(os.getpid(), signal.SIGKILL)  # safe at any moment: files are written atomically

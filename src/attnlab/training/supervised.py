@@ -29,7 +29,8 @@ class SupervisedTrainer(pl.Trainer):
     @property
     def best_checkpoints(self) -> BestCheckpoints:
         """The callback that knows the best checkpoints of the training."""
-        return next(each for each in self.callbacks if isinstance(each, BestCheckpoints))  # type: ignore[attr-defined]
+        callbacks: list[pl.Callback] = self.callbacks  # type: ignore[attr-defined]
+        return next(each for each in callbacks if isinstance(each, BestCheckpoints))
 
     def fit(
         self,

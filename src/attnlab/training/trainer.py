@@ -19,6 +19,7 @@ from pytorch_lightning.callbacks import Checkpoint, EarlyStopping, WeightAveragi
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
+from torch import Tensor
 
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
@@ -104,55 +105,36 @@ def build_trainer(
     Raises ExperimentError if training is too short for `average_checkpoints`.
     """
     quiet_lightning(hardware.nodes)
-    steps, validate_every = length_of(settings, batches)
-    checkpoint = BestCheckpoints(
-        dirpath=checkpoints,
-        filename="{step}",
-        monitor=settings.monitored_metric,
-        mode=settings.monitor_mode,
-        save_top_k=settings.keep_best,
-        enable_version_counter=False,
-    )
-    own: list[pl.Callback] = [
+    max_steps, validate_every = length_of(settings, batches)
+    own_callbacks: list[pl.Callback] = [
         EndWithParent(),
         ValidationLines(),
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
-        checkpoint,
+        BestCheckpoints(
+            dirpath=checkpoints,
+            filename="{step}",
+            monitor=settings.monitored_metric,
+            mode=settings.monitor_mode,
+            save_top_k=settings.keep_best,
+            enable_version_counter=False,
+        ),
         # After BestCheckpoints, whose path and score it saves. Lightning's `save_last` would save
         # only when BestCheckpoints does.
         LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
+        *_optional_callbacks(settings),
     ]
-    if settings.patience is not None:
-        own.append(
-            Patience(
-                settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode
-            )
-        )
-    if sys.stderr.isatty():
-        own.append(TrainingBar())
-    limit = settings.limit_batches
-    averaging = [] if settings.average_decay is None else [AveragedWeights(settings.average_decay)]
+    last_callbacks: list[pl.Callback] = [ReturnFreedMemory(), ValidateAtTheEnd()]
+    if settings.average_decay is not None:
+        last_callbacks.insert(0, AveragedWeights(settings.average_decay))
+
     arguments = {
-        "accelerator": hardware.accelerator,
-        "devices": hardware.devices,
-        "num_nodes": hardware.nodes,
-        "strategy": "auto" if hardware.strategy == "single" else hardware.strategy,
-        "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
-        "max_steps": steps,
-        "max_epochs": -1,
-        "max_time": None
-        if settings.max_minutes is None
-        else timedelta(minutes=settings.max_minutes),
-        "accumulate_grad_batches": settings.accumulate,
-        "limit_train_batches": None if limit is None else limit * settings.accumulate,
-        "limit_val_batches": limit,
-        "val_check_interval": validate_every * settings.accumulate,
-        "check_val_every_n_epoch": None,
+        **_hardware_arguments(hardware),
+        **_length_arguments(settings, max_steps, validate_every),
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
-        "callbacks": [*own, *callbacks, *averaging, ReturnFreedMemory(), ValidateAtTheEnd()],
+        "callbacks": [*own_callbacks, *callbacks, *last_callbacks],
         # Our sampler gives each process its share of every global batch
         "use_distributed_sampler": False,
         "default_root_dir": checkpoints.parent,
@@ -160,7 +142,56 @@ def build_trainer(
         "enable_model_summary": False,
         "enable_progress_bar": False,
     }
-    return SupervisedTrainer(**(arguments | trainer_arguments(options, checkpoints.parent)))
+    # What the config gives comes last: it may replace one of ours.
+    arguments.update(trainer_arguments(options, checkpoints.parent))
+    return SupervisedTrainer(**arguments)
+
+
+def _optional_callbacks(settings: Training) -> list[pl.Callback]:
+    """Early stopping, and a progress bar at a terminal."""
+    callbacks: list[pl.Callback] = []
+    if settings.patience is not None:
+        early_stopping = Patience(
+            settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode
+        )
+        callbacks.append(early_stopping)
+    if sys.stderr.isatty():
+        callbacks.append(TrainingBar())
+    return callbacks
+
+
+def _hardware_arguments(hardware: Hardware) -> dict[str, Any]:
+    """Where and how Lightning's Trainer computes."""
+    return {
+        "accelerator": hardware.accelerator,
+        "devices": hardware.devices,
+        "num_nodes": hardware.nodes,
+        "strategy": "auto" if hardware.strategy == "single" else hardware.strategy,
+        "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
+    }
+
+
+def _length_arguments(settings: Training, max_steps: int, validate_every: int) -> dict[str, Any]:
+    """When Lightning's Trainer validates and ends.
+
+    Lightning counts what the training loader yields: each part of a batch.
+    """
+    max_time = None
+    if settings.max_minutes is not None:
+        max_time = timedelta(minutes=settings.max_minutes)
+    limit_train_batches = None
+    if settings.limit_batches is not None:
+        limit_train_batches = settings.limit_batches * settings.accumulate
+    return {
+        "max_steps": max_steps,
+        "max_epochs": -1,
+        "max_time": max_time,
+        "accumulate_grad_batches": settings.accumulate,
+        "limit_train_batches": limit_train_batches,
+        "limit_val_batches": settings.limit_batches,
+        "val_check_interval": validate_every * settings.accumulate,
+        "check_val_every_n_epoch": None,
+    }
 
 
 def length_of(settings: Training, batches: int) -> tuple[int, int]:
@@ -212,7 +243,8 @@ class SpoolLogger(Logger):
         values = dict(metrics)
         epoch = values.pop("epoch", None)  # Lightning puts it among the metrics
         if values:
-            self.spool.append(values, (step or 0) + 1, None if epoch is None else int(epoch))
+            epoch = None if epoch is None else int(epoch)
+            self.spool.append(values, (step or 0) + 1, epoch)
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
@@ -273,10 +305,11 @@ class AveragedWeights(WeightAveraging):
     def __init__(self, decay: float) -> None:
         # The decay starts low and grows, as in TensorFlow. Otherwise the first weights would
         # outweigh those of hundreds of steps.
-        super().__init__(
-            use_buffers=False,
-            avg_fn=lambda a, w, n: a.lerp(w, 1 - min(decay, float((1 + n) / (10 + n)))),
-        )
+        def average(mean: Tensor, weights: Tensor, n: Tensor | int) -> Tensor:
+            kept = min(decay, float((1 + n) / (10 + n)))
+            return mean.lerp(weights, 1 - kept)
+
+        super().__init__(use_buffers=False, avg_fn=average)
 
 
 class ReturnFreedMemory(pl.Callback):
