@@ -63,11 +63,13 @@ def check_extensions(
     Raises ExperimentError with every problem.
     """
     quiet_lightning()
-    if problems := _mlflow_problems(loggers):
+    problems = _mlflow_problems(loggers)
+    if problems:
         raise ExperimentError(problems)
 
     own_callbacks, own_loggers = own_parts(callbacks, loggers, Path(os.devnull))
-    problems = _callback_problems(dict(zip(callbacks, own_callbacks, strict=True)), metrics)
+    callbacks_by_name = dict(zip(callbacks, own_callbacks, strict=True))
+    problems = _callback_problems(callbacks_by_name, metrics)
     if problems:
         raise ExperimentError(problems)
 
@@ -93,6 +95,7 @@ def check_extensions(
 
 
 def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection[str]) -> list[str]:
+    """Callbacks that do not fit into attnlab, and metrics to monitor that nothing logs."""
     problems = []
     all_metrics_are_known = not any(_may_log(type(callback)) for callback in callbacks.values())
 
@@ -121,13 +124,18 @@ def _may_log(kind: type) -> bool:
         if base.__module__.partition(".")[0] in LOG_NO_METRICS:
             continue
         for member in vars(base).values():
-            function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-            code = (
-                getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-            )
+            code = _code_of(member)
             if code is not None and not LOGGING_NAMES.isdisjoint(_names_in(code)):
                 return True
     return False
+
+
+def _code_of(member: Any) -> types.CodeType | None:
+    """The code of a class's member: a method of any kind or a property; None for other members."""
+    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+    if not callable(function):
+        return None
+    return getattr(inspect.unwrap(function), "__code__", None)
 
 
 def _names_in(code: types.CodeType) -> set[str]:
@@ -150,11 +158,8 @@ def early_monitors(settings: Training, batches: int, callbacks: Mapping[str, Any
     problems = []
     for name, node in callbacks.items():
         monitor = str(node.get("monitor"))
-        if (
-            node.get("check_on_train_epoch_end")
-            and node.get("strict", True)
-            and monitor.startswith("validation/")
-        ):
+        needs_metric = node.get("check_on_train_epoch_end") and node.get("strict", True)
+        if needs_metric and monitor.startswith("validation/"):
             problems.append(
                 f"callbacks.{name}.check_on_train_epoch_end: {monitor} is not there when the first "
                 f"epoch ends, after {steps} steps, because the first validation comes after "
@@ -165,11 +170,13 @@ def early_monitors(settings: Training, batches: int, callbacks: Mapping[str, Any
 
 def mlflow_loggers(loggers: Mapping[str, Any]) -> dict[str, str]:
     """{name: address} of Lightning's MLFlowLoggers among the loggers of a config."""
-    return {
-        name: str(node.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI") or "")
-        for name, node in loggers.items()
-        if str(node.get("_target_")).rpartition(".")[2] == "MLFlowLogger"
-    }
+    addresses = {}
+    for name, node in loggers.items():
+        class_name = str(node.get("_target_")).rpartition(".")[2]
+        if class_name == "MLFlowLogger":
+            address = node.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI") or ""
+            addresses[name] = str(address)
+    return addresses
 
 
 def _mlflow_problems(loggers: Mapping[str, Any]) -> list[str]:

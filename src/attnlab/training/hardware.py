@@ -14,7 +14,9 @@ from attnlab.errors import ExperimentError
 
 def cores() -> int:
     """The logical processors that this process may use: two threads of one core count as two."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS has no affinity
 
 
 def cpu_has_bfloat16() -> bool:
@@ -25,15 +27,16 @@ def cpu_has_bfloat16() -> bool:
     bfloat16 LSTM, and torch's own products are a hundred times slower. ARM was never tried.
     """
     known = torch.cpu.get_capabilities()
-    if not torch.backends.mkldnn.is_available() or not (
-        known.get("avx512_bf16") or known.get("amx_bf16")
-    ):
+    has_instructions = known.get("avx512_bf16") or known.get("amx_bf16")
+    if not has_instructions or not torch.backends.mkldnn.is_available():
         return False
     if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
         return False  # ATEN_CPU_CAPABILITY can restrict torch's own products
     # ONEDNN_MAX_CPU_ISA can restrict oneDNN; the only way to find out is to run a recurrence.
-    # An `nn.LSTM` would draw its weights
-    x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)
+    # An `nn.LSTM` would draw its weights.
+    x = torch.zeros(1, 1, 1)
+    weights = torch.zeros(4, 1)
+    bias = torch.zeros(4)
     try:
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
             torch.lstm(x, (x, x), [weights, weights, bias, bias], True, 1, 0.0, False, False, True)
@@ -91,9 +94,9 @@ class Hardware:
         """
         if self.precision != "auto":
             return self
-        return replace(
-            self, precision="bf16" if self.accelerator == "cpu" and cpu_has_bfloat16() else 32
-        )
+        if self.accelerator == "cpu" and cpu_has_bfloat16():
+            return replace(self, precision="bf16")
+        return replace(self, precision=32)
 
     def apply(self) -> None:
         """Apply the settings that torch has for the whole process."""

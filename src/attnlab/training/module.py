@@ -25,8 +25,8 @@ _REMEDY = (
 
 
 @dataclass
-class Parts:
-    """The parts of a batch that were computed so far.
+class PartSums:
+    """Sums over the parts of a batch that were computed so far.
 
     number: how many parts.
     count: their tokens or sentences.
@@ -55,7 +55,7 @@ class LabModule(pl.LightningModule):
         self.model = speed_up(model)
         self.settings: Any = settings
         self.training_nll = MeanMetric(nan_strategy=math.nan)
-        self._parts = Parts()
+        self._parts = PartSums()
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Any:
@@ -77,19 +77,21 @@ class LabModule(pl.LightningModule):
         validation or the end of an epoch are for callbacks that monitor them: Lightning writes them
         to no logger.
         """
-        step, validate_every = self.global_step + 1, self.settings.validate_every
-        is_watched = self.trainer.is_last_batch or (
-            validate_every is not None and step % validate_every == 0
-        )
-        return step % self.settings.log_every == 0 or step >= self.trainer.max_steps or is_watched
+        step = self.global_step + 1
+        is_logged = step % self.settings.log_every == 0
+        is_last = step >= self.trainer.max_steps or self.trainer.is_last_batch
+        validate_every = self.settings.validate_every
+        is_validated = validate_every is not None and step % validate_every == 0
+        return is_logged or is_last or is_validated
 
     def configure_optimizers(self) -> Any:
-        settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)
+        settings = self.settings
+        total_steps = int(self.trainer.estimated_stepping_batches)
         optimizer = settings.optimizer(self.parameters())
         entry = make_scheduler(
             settings.schedule,
             optimizer,
-            steps,
+            total_steps,
             settings.monitored_metric,
             settings.monitor_mode,
         )
@@ -108,9 +110,9 @@ class LabModule(pl.LightningModule):
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     parameter.grad /= count
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.parameters(), self.settings.gradient_clip or torch.inf
-        )
+
+        limit = self.settings.gradient_clip or torch.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), limit)
         self.check_finite("the gradient's norm", norm)
         if self.is_recorded:
             self.log("train/gradient_norm", norm)
@@ -172,19 +174,22 @@ class LabModule(pl.LightningModule):
             count: its tokens or sentences.
             shown: sums whose means over the batch are logged, by their names.
         """
-        parts, accumulate = self._parts, self.settings.accumulate
-        if parts.number == accumulate:
-            parts = self._parts = Parts()
+        accumulate = self.settings.accumulate
+        if self._parts.number == accumulate:
+            self._parts = PartSums()
+        parts = self._parts
         parts.number += 1
         parts.count += count
         for name, value in shown.items():
             parts.sums[name] = parts.sums.get(name, 0) + value.detach()
+
         if self.is_recorded and parts.number == accumulate:
-            self.log_dict(
-                {f"train/{name}": value / parts.count for name, value in parts.sums.items()}
-            )
-        # Lightning divides by it
-        return loss / self.count_per_process(count) if accumulate == 1 else loss * accumulate
+            for name, value in parts.sums.items():
+                self.log(f"train/{name}", value / parts.count)
+
+        if accumulate == 1:
+            return loss / self.count_per_process(count)
+        return loss * accumulate  # Lightning divides by it
 
     def check_finite(self, what: str, value: Tensor) -> None:
         """Raise ExperimentError if a step's loss or gradient norm is not finite.
@@ -192,7 +197,9 @@ class LabModule(pl.LightningModule):
         It is called before the optimiser uses the value. On an accelerator, where reading a value
         waits for the device, it checks only steps whose metrics are logged.
         """
-        if (value.device.type != "cpu" and not self.is_recorded) or bool(value.isfinite()):
+        if value.device.type != "cpu" and not self.is_recorded:
+            return
+        if bool(value.isfinite()):
             return
         raise ExperimentError(
             f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): "

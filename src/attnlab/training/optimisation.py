@@ -90,7 +90,9 @@ class CosineSchedule(Schedule):
         self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
     ) -> Any:
         def factor(step: int) -> float:
-            progress = max(0, step - self.warmup_steps) / max(1, total_steps - self.warmup_steps)
+            steps_behind = max(0, step - self.warmup_steps)
+            all_steps = max(1, total_steps - self.warmup_steps)
+            progress = steps_behind / all_steps
             return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
         return _by_step(optimizer, self.warmup_steps, factor)
@@ -112,7 +114,8 @@ class HalvingSchedule(Schedule):
         self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
     ) -> Any:
         def factor(step: int) -> float:
-            return 0.5 ** max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
+            halvings = math.ceil((step + 1 - self.start_step) / self.every_steps)
+            return 0.5 ** max(0, halvings)
 
         return _by_step(optimizer, self.warmup_steps, factor)
 
@@ -120,8 +123,12 @@ class HalvingSchedule(Schedule):
 def _by_step(
     optimizer: torch.optim.Optimizer, warmup: int, factor: Callable[[int], float]
 ) -> dict[str, Any]:
-    scheduler = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1)) * factor(step))
-    return {"scheduler": scheduler, "interval": "step"}
+    """The scheduler entry of a factor of the rate at each step, after a linear warm-up."""
+
+    def warmed_up(step: int) -> float:
+        return min(1.0, (step + 1) / (warmup + 1)) * factor(step)
+
+    return {"scheduler": LambdaLR(optimizer, warmed_up), "interval": "step"}
 
 
 def make_scheduler(

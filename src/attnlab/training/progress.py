@@ -43,13 +43,15 @@ class ValidationLines(pl.Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not trainer.is_global_zero:
             return
-        values = {
-            name.rpartition("/")[2].replace("_nll", " nll"): float(value)
-            for name, value in trainer.callback_metrics.items()
-            if name.startswith("validation/") and not name.endswith("perplexity")  # exp of the NLL
-        }
-        ranked = sorted(values, key=lambda name: ("nll" not in name, name))
-        words = " · ".join(f"{name} {values[name]:.3f}" for name in ranked)
+        values = {}
+        for logged, value in trainer.callback_metrics.items():
+            # The perplexity is the exponential of the NLL.
+            if not logged.startswith("validation/") or logged.endswith("perplexity"):
+                continue
+            name = logged.rpartition("/")[2].replace("_nll", " nll")
+            values[name] = float(value)
+        nll_first = sorted(values, key=lambda name: ("nll" not in name, name))
+        words = " · ".join(f"{name} {values[name]:.3f}" for name in nll_first)
         line = f"step {trainer.global_step:>6}  validation: {words}"
         print(line, file=sys.stderr)
         _log.info(line)

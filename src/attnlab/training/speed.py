@@ -38,13 +38,17 @@ class SpeedCounters(pl.Callback):
 
     def __init__(self, every: int) -> None:
         self._every = every
-        self._tokens = self._sentences = 0
-        self._seconds = dict.fromkeys(
-            ("training_cpu", "training_wall", "validation_cpu", "validation_wall"), 0.0
-        )
+        self._tokens = 0
+        self._sentences = 0
+        self._seconds = {
+            "training_cpu": 0.0,
+            "training_wall": 0.0,
+            "validation_cpu": 0.0,
+            "validation_wall": 0.0,
+        }
         self._since = (0.0, 0.0)  # processor time and wall clock when the seconds were last updated
         self._phase = "training"
-        self._children = True
+        self._with_children = True
 
     def state_dict(self) -> dict[str, Any]:
         self._update()
@@ -52,10 +56,11 @@ class SpeedCounters(pl.Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._seconds = {name: state[name] for name in self._seconds}
-        self._tokens, self._sentences = state["tokens"], state["sentences"]
+        self._tokens = state["tokens"]
+        self._sentences = state["sentences"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._children = trainer.world_size == 1
+        self._with_children = trainer.world_size == 1
         reset_peaks()
         self._since = self._now()
 
@@ -84,7 +89,9 @@ class SpeedCounters(pl.Callback):
                 logger.log_metrics(self._counters(), step=trainer.global_step - 1)
 
     def _now(self) -> tuple[float, float]:
-        return cpu_seconds() if self._children else time.process_time(), time.monotonic()
+        """Processor time and wall clock."""
+        cpu = cpu_seconds() if self._with_children else time.process_time()
+        return cpu, time.monotonic()
 
     def _update(self) -> None:
         """Add the time since the last call to the current phase."""
@@ -103,10 +110,9 @@ class SpeedCounters(pl.Callback):
         }
         if self._tokens:
             seconds = self._seconds["training_cpu"]
+            rate = self._tokens / seconds if seconds else 0.0
             counters["speed/target_tokens"] = self._tokens
-            counters["speed/target_tokens_per_cpu_second"] = (
-                self._tokens / seconds if seconds else 0.0
-            )
+            counters["speed/target_tokens_per_cpu_second"] = rate
         return counters
 
 
@@ -137,7 +143,8 @@ def peak_megabytes() -> dict[str, float]:
     """
     peaks = {}
     with suppress(OSError):
-        (kilobytes,) = re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+        status = Path("/proc/self/status").read_text()
+        (kilobytes,) = re.findall(r"VmHWM:\s*(\d+) kB", status)
         peaks["system/peak_training_megabytes"] = int(kilobytes) * 1024 / 1e6
     if torch.cuda.is_initialized():
         peaks["system/peak_cuda_megabytes"] = torch.cuda.max_memory_allocated() / 1e6

@@ -89,10 +89,13 @@ def trainer_problems(section: Mapping[str, Any]) -> list[str]:
     problems = []
     passed_on = {}
     for name, value in section.items():
-        if refusal := refusal_of(name):
-            problems.append(f"{refusal}; got {show(value)}" if name in OWN_SETTINGS else refusal)
-        else:
+        refusal = refusal_of(name)
+        if not refusal:
             passed_on[name] = value
+        elif name in OWN_SETTINGS:
+            problems.append(f"{refusal}; got {show(value)}")
+        else:
+            problems.append(refusal)
 
     try:
         trainer_arguments(passed_on)
@@ -113,17 +116,19 @@ def trainer_arguments(section: Mapping[str, Any], folder: Path | None = None) ->
     annotations = {}
     for name, value in section.items():
         place = f"trainer.{name}"
-        given[place], annotations[place] = value, PASSED_ON[name]
+        given[place] = value
+        annotations[place] = PASSED_ON[name]
         if name == "profiler" and isinstance(value, Mapping):
-            needs_folder = folder is not None and "filename" in value
-            given[place] = {"dirpath": str(folder), **value} if needs_folder else value
             annotations[place] = _profiler_class()
+            if folder is not None and "filename" in value:
+                given[place] = {"dirpath": str(folder), **value}
 
     bound = bind_sections(given, annotations)
     return {place.removeprefix("trainer."): value for place, value in bound.items()}
 
 
 def _profiler_class() -> type:
+    """Lightning's base class of profilers, imported at its first use."""
     from pytorch_lightning.profilers import Profiler
 
     return Profiler
