@@ -92,20 +92,29 @@ class SeqDataModule(pl.LightningDataModule):
 
     def _loader(self, name: str, shuffle: bool) -> DataLoader[Any]:
         split = self.data.split(name)
-        trainer = self.trainer  # None outside of a training
+        trainer = self.trainer
+        rank = 0
+        world_size = 1
+        epoch = None
+        is_on_gpu = False
+        if trainer:  # None outside of a training
+            rank = trainer.global_rank
+            world_size = trainer.world_size
+            epoch = trainer.current_epoch
+            is_on_gpu = isinstance(trainer.accelerator, CUDAAccelerator)
+
         sampler = BatchSampler(
             split.source_lengths,
             split.target_lengths,
             self.batching,
             seed=self.seed,
             shuffle=shuffle,
-            rank=trainer.global_rank if trainer else 0,
-            world_size=trainer.world_size if trainer else 1,
+            rank=rank,
+            world_size=world_size,
             parts=self.accumulate if shuffle else 1,
         )
-        if trainer:
-            sampler.set_epoch(trainer.current_epoch)
-        is_on_gpu = trainer is not None and isinstance(trainer.accelerator, CUDAAccelerator)
+        if epoch is not None:
+            sampler.set_epoch(epoch)
         return ResumableLoader(
             BatchedRows(split, self.padding),
             batch_size=None,  # the sampler gives whole batches

@@ -55,10 +55,11 @@ class MappedIds:
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._batches = [_view(batch) for batch in column.chunks]
         # The number of each batch's first row, and of all rows.
-        self._starts = np.cumsum([0, *map(len, self._batches)]).tolist()
+        sizes = [len(batch) for batch in self._batches]
+        self._starts = np.cumsum([0, *sizes]).tolist()
         lengths = [batch.lengths for batch in self._batches]
-        # The empty array is for a file without rows.
-        self.lengths: NDArray[np.int32] = np.concatenate([np.empty(0, np.int32), *lengths])
+        no_rows = np.empty(0, np.int32)  # of a file without batches
+        self.lengths: NDArray[np.int32] = np.concatenate([no_rows, *lengths])
 
     def __len__(self) -> int:
         return len(self.lengths)
