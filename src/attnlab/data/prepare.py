@@ -170,8 +170,9 @@ def _drop(
 ) -> None:
     """Count the rows that are dropped for a reason; which: whether each row is."""
     for i in np.flatnonzero(which).tolist():
-        texts = (show(rows[side][i].as_py(), 60) for side in kind.sides)
-        dropped.add(reason, rows[PLACE][i].as_py(), " → ".join(texts))
+        place = rows[PLACE][i].as_py()
+        texts = [show(rows[side][i].as_py(), 60) for side in kind.sides]
+        dropped.add(reason, place, " → ".join(texts))
 
 
 def _check_rows_left(

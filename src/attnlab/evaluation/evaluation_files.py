@@ -47,14 +47,21 @@ def read_evaluation(folder: Path, sentences: str) -> EvaluationFiles:
     Raises ExperimentError where a file is missing or no JSON.
     """
     metrics = read_json(folder / METRICS, "evaluate")
-    by_length = folder / "by_length.json"
-    maps = folder / "attention.npz"
+    known_metrics = {name: float(value) for name, value in metrics.items() if value is not None}
+    signatures = read_json(folder / SIGNATURES, "evaluate")
+    rows = read_lines(folder / sentences)
+
+    # Not every task and model has these.
+    by_length_file = folder / "by_length.json"
+    by_length = read_json(by_length_file, "evaluate") if by_length_file.is_file() else []
+    maps_file = folder / "attention.npz"
+    maps = load_maps(maps_file) if maps_file.is_file() else []
     return EvaluationFiles(
-        metrics={name: float(value) for name, value in metrics.items() if value is not None},
-        signatures=read_json(folder / SIGNATURES, "evaluate"),
-        sentences=read_lines(folder / sentences),
-        by_length=read_json(by_length, "evaluate") if by_length.is_file() else [],
-        maps=load_maps(maps) if maps.is_file() else [],
+        metrics=known_metrics,
+        signatures=signatures,
+        sentences=rows,
+        by_length=by_length,
+        maps=maps,
     )
 
 
@@ -81,5 +88,9 @@ def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
     for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):
         value = float(row["value"] or "nan")
         if math.isfinite(value):
-            history.setdefault(row["name"], []).append((int(row["step"]), value))
-    return {name: sorted(points, key=lambda point: point[0]) for name, points in history.items()}
+            points = history.setdefault(row["name"], [])
+            points.append((int(row["step"]), value))
+
+    for points in history.values():
+        points.sort(key=lambda point: point[0])
+    return history

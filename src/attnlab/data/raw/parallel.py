@@ -76,8 +76,12 @@ def _unequal(
     """The sentence for files of which some have ended before this line."""
     counts = {}
     for column, reader, line in zip(present, readers, lines, strict=True):
-        has_ended = line is None
-        counts[column] = number - 1 if has_ended else number + sum(1 for _ in reader)
+        if line is None:
+            counts[column] = number - 1
+        else:
+            lines_left = sum(1 for _ in reader)
+            counts[column] = number + lines_left
+
     first = present[0]
     other = next(column for column in present if counts[column] != counts[first])
     return (
