@@ -61,7 +61,7 @@ def test_by_ids_reads_runs_in_the_given_order_and_names_all_unknown_ids(
     two, one = reader.by_ids([tracked["two"], tracked["one"]], tmp_path / "copies")
     assert (two.name, two.parent, two.params["attention"]) == ("two", tracked["parent"], "bahdanau")
     assert one.history == {"validation/free_running/bleu": [(10, 5.0), (20, 7.5)]}
-    assert one.metrics["time/training_cpu_seconds"] == 42.0
+    assert one.metrics["system/training_cpu_seconds"] == 42.0
     copied = one.evaluation / "hypotheses.jsonl"
     assert (
         copied.read_bytes() == (tmp_path / "one" / "evaluation" / "hypotheses.jsonl").read_bytes()

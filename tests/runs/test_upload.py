@@ -127,6 +127,39 @@ def test_upload_continues_from_the_note_of_an_earlier_version(
     assert steps(client, run) == [1, 2]
 
 
+def test_test_metrics_stand_at_step_0_and_the_step_of_their_model_is_a_tag(client, run, upload):
+    run.log_metrics({"test/bleu": 31.5, "time/minutes": 2.0}, step=200)
+    upload()
+    upload()
+    assert steps(client, run, "test/bleu") == [0]
+    assert steps(client, run, "system/minutes") == [200]
+    assert client.get_run(run.run_id).data.tags["model_step"] == "200"
+
+
+def test_costs_stand_behind_what_is_learned(client, run, upload, spool):
+    spool.append({"speed/sentences": 64.0, "time/training_cpu_seconds": 1.5, "train/nll": 2.0}, 1)
+    upload()
+    assert set(client.get_run(run.run_id).data.metrics) == {
+        "system/sentences",
+        "system/training_cpu_seconds",
+        "train/nll",
+    }
+
+
+def test_run_of_an_earlier_version_keeps_the_names_and_steps_of_its_metrics(
+    client, run, upload, point, connection
+):
+    noted = json.loads((point / "run" / "mlflow.json").read_text())
+    del noted["layout"]
+    (point / "run" / "mlflow.json").write_text(json.dumps(noted))
+    earlier = Run.read(point)
+    earlier.log_metrics({"test/bleu": 31.5, "time/minutes": 2.0}, step=200)
+    assert upload_run(earlier, connection) is None
+    # At step 0 a value that is measured again would stand behind the one at step 200.
+    assert steps(client, run, "test/bleu") == [200]
+    assert steps(client, run, "time/minutes") == [200]
+
+
 def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload):
     outbox = run.folder / "outbox"
     folder = outbox / "attention" / "step_000200"

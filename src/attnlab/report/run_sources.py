@@ -225,7 +225,7 @@ def runs_of_tracker(
 
 def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str]) -> ComparedRun:
     assert run.evaluation is not None
-    cpu = run.metrics.get("time/training_cpu_seconds")
+    cpu = run.metrics.get("system/training_cpu_seconds")
     return ComparedRun(
         name=run.name,
         choices={key: run.params.get(key, "null") for key in keys},

@@ -28,6 +28,11 @@ MODEL = "model"
 # Among the artifacts of a run.
 CONFIG_FILE = "config.yaml"  # its config as it was composed
 HEAT_MAPS = "attention"
+REPORT = "report"
+
+# How metrics are named in MLflow, and at which steps they stand. A run that was created there by an
+# earlier version, whose layout is 1, keeps it: MLflow's clients cannot move what was logged.
+LAYOUT = 2
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ class Uploaded:
     description: as it was uploaded last.
     tracker: the address of the MLflow that this is about, from the runs folder on for a database in
         it, and its name for the group of runs.
+    layout: of the run's metrics in MLflow.
     """
 
     run_id: str
@@ -132,6 +138,7 @@ class Uploaded:
     description: str = ""
     tracker: str = ""
     spools: Mapping[str, UploadedSpool] = field(default_factory=dict)
+    layout: int = 1
 
 
 def read_state(place: Path) -> RunState | None:

@@ -13,6 +13,7 @@ from mlflow.exceptions import MlflowException
 from attnlab.config.params import params_as_today
 from attnlab.errors import ExperimentError
 from attnlab.runs.connection import NOT_FOUND, Connection, reason_of
+from attnlab.runs.shown_metrics import shown_name
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -23,7 +24,7 @@ _MOST_RUNS = 50_000  # MLflow's limit for a search
 class StoredRun:
     """A run in MLflow.
 
-    metrics: the last value of each.
+    metrics: the last value of each, by the names that this version gives them.
     history: {name: [(step, value), ...]} of what validation measured, steps ascending, finite
         values alone.
     parent: the id of the sweep's run; None outside of sweeps.
@@ -118,7 +119,7 @@ class StoredRuns:
             run_id=run_id,
             name=run.info.run_name or run_id,
             params=params_as_today(run.data.params),
-            metrics=dict(run.data.metrics),
+            metrics={shown_name(name): value for name, value in run.data.metrics.items()},
             history=history,
             parent=run.data.tags.get("mlflow.parentRunId"),
             evaluation=evaluation,

@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
-from attnlab.config.params import accepted_name, dotted_params, short_params, value_at
+from attnlab.config.params import dotted_params, short_params, value_at
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
 from attnlab.runs.connection import LOST, Connection, newest_model, reason_of
@@ -39,16 +38,20 @@ from attnlab.runs.logged_model import save_logged_model
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import (
     CONFIG_FILE,
+    LAYOUT,
     OUTBOX,
     RunRecord,
     RunState,
     Uploaded,
     UploadedSpool,
 )
-from attnlab.training.spool import MetricSpool, Record
+from attnlab.runs.shown_metrics import TEST, shown_points, tested_step
+from attnlab.training.spool import MetricSpool
 
 LARGEST_BATCH = 1000  # metrics a request, MLflow's limit
-MODEL_TAG = "model_hash"  # of a run: the digest of the folder of its logged model
+# Tags of a run.
+MODEL_TAG = "model_hash"  # the digest of the folder of its logged model
+STEP_TAG = "model_step"  # the training step of the model that was tested
 _LONGEST_TAG = 5000
 
 
@@ -93,7 +96,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     if known is None:
         name = record.name or readable_name(record.config)
         known = client.create_run(connection.experiment_id, state.started, _tags(state), name)
-        run.note_uploaded(Uploaded(known.info.run_id))
+        run.note_uploaded(Uploaded(known.info.run_id, layout=LAYOUT))
     run_id = known.info.run_id
     client.update_run(run_id, status="RUNNING" if state.status is None else None, name=record.name)
 
@@ -172,24 +175,15 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
     if not records:
         return False
 
-    points = list(_points(records))
+    points = list(shown_points(records, uploaded.layout))
     for start in range(0, len(points), LARGEST_BATCH):
         client.log_batch(uploaded.run_id, metrics=points[start : start + LARGEST_BATCH])
+    step = tested_step(records)
+    if step is not None:
+        client.set_tag(uploaded.run_id, STEP_TAG, str(step))
     now = UploadedSpool(before.records + len(records))
     run.note_uploaded(replace(uploaded, spools={**uploaded.spools, name: now}))
     return True
-
-
-def _points(records: Sequence[Record]) -> Iterator[Metric]:
-    """Their metrics, and the epoch of each step once."""
-    last = None
-    for record in records:
-        values: Mapping[str, float] = record.metrics
-        if record.epoch is not None and record.step != last:
-            values = {**values, "epoch": record.epoch}
-            last = record.step
-        for name, value in values.items():
-            yield Metric(accepted_name(name), value, record.time, record.step)
 
 
 def _upload_artifacts(client: MlflowClient, run: Run) -> None:
@@ -242,14 +236,15 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     """
     if run.model is None:
         return
-    run_id = _uploaded(run).run_id
+    uploaded = _uploaded(run)
+    run_id = uploaded.run_id
     model = newest_model(client, client.get_run(run_id))
     if model is None:
         return
 
     record, step = run.state.record, read_facts(run.model).step
     is_mean = value_at(record.config, "training.average_checkpoints") != 1
-    splits = ("test/",) if is_mean else ("validation/", "test/")
+    splits = (TEST,) if is_mean else ("validation/", TEST)
     dataset = _dataset(record, connection).dataset
     measured_on = {
         "model_id": model.model_id,
@@ -259,10 +254,11 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     measured = []
     for spool, _ in run.spools():
         records, _ = spool.read()
-        for point in _points(records):
-            if point.step == step and point.key.startswith(splits):
+        of_model = [record for record in records if record.step == step]
+        for point in shown_points(of_model, uploaded.layout):
+            if point.key.startswith(splits):
                 time, value = point.timestamp, point.value
-                measured.append(Metric(point.key, value, time, step, **measured_on))
+                measured.append(Metric(point.key, value, time, point.step, **measured_on))
     client.log_batch(run_id, metrics=measured)
 
 
