@@ -48,7 +48,14 @@ def maps(module):
     return Pictures(drawn, partial(write_heat_maps, drawn))
 
 
-def fit(point, maps=maps, own=None):
+def steps_of_image(client, run, key):
+    """The steps at which MLflow has a picture, as its own pages read them from the names."""
+    found = [info.path for info in client.list_artifacts(run.run_id, "images")]
+    parts = [path.removeprefix("images/").split("+") for path in found if path.endswith(".png")]
+    return sorted(int(each[2]) for each in parts if each[0] == key)
+
+
+def fit(point, maps=maps, own=None, module=None):
     callback = PictureCallback(maps, point, own or {})
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
@@ -63,7 +70,7 @@ def fit(point, maps=maps, own=None):
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    trainer.fit(Tiny(), data, data)
+    trainer.fit(module or Tiny(), data, data)
 
 
 class Blank(Picture):
@@ -83,11 +90,10 @@ def test_own_picture_is_written_and_one_that_fails_is_warned_of(
 ):
     with tracking().start(runs, point, record) as run:
         fit(point, own={"blank": Blank(), "broken": Broken()})
-    names = {info.path for info in client.list_artifacts(run.run_id, "attention/step_000008")}
-    assert "attention/step_000008/blank.png" in names
-    assert "attention/step_000008/broken.png" not in names
+    assert steps_of_image(client, run, "validation~attention~blank") == [0, 2, 4, 6, 8]
+    assert steps_of_image(client, run, "validation~attention~broken") == []
     said = "warning: pictures.broken could not be drawn: ValueError: no ink (test_pictures.py"
-    assert capfd.readouterr().err.count(said) == 4
+    assert capfd.readouterr().err.count(said) == 5
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -95,18 +101,19 @@ def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record
     with tracking().start(runs, point, record) as run:
         fit(point)
     steps = [info.path for info in client.list_artifacts(run.run_id, "attention")]
-    assert steps == [f"attention/step_00000{step}" for step in (2, 4, 6, 8)]
+    assert steps == [f"attention/step_00000{step}" for step in (0, 2, 4, 6, 8)]
     names = [
         info.path.rpartition("/")[2]
         for info in client.list_artifacts(run.run_id, "attention/step_000008")
     ]
-    assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
+    assert names == ["attention.html", "attention.npz"]
     folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
     page = (folder / "attention.html").read_text(encoding="utf-8")
     assert "날짜" in page
     assert "<b>" not in page
     assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
-    assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
+    for sentence in ("sentence_1", "sentence_2"):
+        assert steps_of_image(client, run, f"validation~attention~{sentence}") == [0, 2, 4, 6, 8]
     assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
         2,
         4,
@@ -114,6 +121,31 @@ def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record
         8,
     ]
     assert not any((point / "run" / "outbox").rglob("*.png"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_drawing_before_the_training_changes_neither_modes_nor_random_numbers(point):
+    class Frozen(Tiny):
+        def __init__(self):
+            super().__init__()
+            self.layer.eval()
+            self.seen = []
+
+        def on_train_batch_start(self, batch, index):
+            self.seen.append((self.training, self.layer.training, torch.rand(1).item()))
+
+    def trained(maps):
+        module = Frozen()
+        pl.seed_everything(1, verbose=False)
+        fit(point, maps, module=module)
+        return module.seen[0]
+
+    def drawing(module):
+        assert not module.training
+        torch.rand(5)
+        return None
+
+    assert trained(drawing) == trained(lambda module: None)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -2,10 +2,12 @@
 
 import json
 import math
+import shutil
 from unittest.mock import Mock
 
 import pytest
 from mlflow import MlflowClient
+from PIL import Image
 
 from attnlab.runs.run import Run
 from attnlab.runs.upload import upload as upload_run
@@ -181,6 +183,46 @@ def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload)
     ]
     left = [path.name for path in outbox.rglob("*") if path.is_file()]
     assert left == ["b.html"]
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / "picture.png"
+    Image.new("RGB", (4, 3), "red").save(path)
+    return path
+
+
+def images(client, run):
+    """(key, step) of each picture in MLflow, as its pages read them from the names."""
+    found = [info.path for info in client.list_artifacts(run.run_id, "images")]
+    parts = [path.removeprefix("images/").split("+") for path in found if path.endswith(".png")]
+    return sorted((each[0].replace("~", "/"), int(each[2])) for each in parts)
+
+
+def test_pictures_of_a_validation_are_images_by_key_and_step(client, run, upload, picture):
+    for step in (0, 200):
+        folder = run.folder / "outbox" / "attention" / f"step_{step:06d}"
+        folder.mkdir(parents=True)
+        shutil.copy(picture, folder / "my picture: 1.png")
+        (folder / "attention.html").write_text("page")
+    upload()
+    key = "validation/attention/my picture_ 1"
+    assert images(client, run) == [(key, 0), (key, 200)]
+    assert client.get_run(run.run_id).data.tags["mlflow.loggedImages"] == "True"
+    (page,) = client.list_artifacts(run.run_id, "attention/step_000200")
+    assert page.path == "attention/step_000200/attention.html"
+
+
+def test_same_image_is_logged_once_and_a_newer_one_beside_it(client, run, upload, picture):
+    def log(time):
+        run.log_images("test/attention", time, lambda folder: shutil.copy(picture, folder))
+        upload()
+
+    log(1_700_000_000.0)
+    log(1_700_000_000.0)
+    assert images(client, run) == [("test/attention/picture", 0)]
+    log(1_700_000_001.0)
+    assert images(client, run) == [("test/attention/picture", 0)] * 2
 
 
 def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(

@@ -13,6 +13,7 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.files import read_own_record
 
 METRICS, SIGNATURES = "metrics.json", "signatures.json"
+ATTENTION = "attention.npz"  # the maps of a few sentences
 TASK = "task.json"  # the node of the task that wrote the evaluation
 
 
@@ -54,7 +55,7 @@ def read_evaluation(folder: Path, sentences: str) -> EvaluationFiles:
     # Not every task and model has these.
     by_length_file = folder / "by_length.json"
     by_length = read_json(by_length_file, "evaluate") if by_length_file.is_file() else []
-    maps_file = folder / "attention.npz"
+    maps_file = folder / ATTENTION
     maps = load_maps(maps_file) if maps_file.is_file() else []
     return EvaluationFiles(
         metrics=known_metrics,

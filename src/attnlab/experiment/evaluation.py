@@ -19,7 +19,15 @@ from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.evaluation_files import METRICS, SIGNATURES, TASK, read_json, read_lines
+from attnlab.evaluation.attention_map import load_maps
+from attnlab.evaluation.evaluation_files import (
+    ATTENTION,
+    METRICS,
+    SIGNATURES,
+    TASK,
+    read_json,
+    read_lines,
+)
 from attnlab.evaluation.own_metrics import RecordedMetric, measured
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
@@ -35,6 +43,7 @@ from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note
+from attnlab.runs.run_folder import HEAT_MAPS
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import Experiment, Metrics
 from attnlab.terminal import echo, log
@@ -190,9 +199,34 @@ def evaluate_and_track(
         measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
         run.log_metrics({**measured, **more()}, facts.step)
         run.log_artifact(into)
+        count = tracking.heat_map_sentences
+        made_at = (into / METRICS).stat().st_mtime
+        run.log_images(
+            f"test/{HEAT_MAPS}", made_at, lambda folder: _write_images(into, folder, count)
+        )
     print_metrics(metrics)
     shown = [f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None]
     log.info("test split: %s; all of it in %s", " · ".join(shown), into)
+
+
+def _write_images(evaluation: Path, folder: Path, count: int) -> None:
+    """Write up to `count` pictures of an evaluation's attention, as a validation draws them.
+
+    They are the evaluation's own, where it has some.
+    """
+    drawn = sorted(evaluation.glob("*.png"))
+    for path in drawn[:count]:
+        shutil.copyfile(path, folder / path.name)
+    maps = evaluation / ATTENTION
+    if drawn or not maps.is_file():
+        return
+
+    # matplotlib takes a second.
+    from attnlab.plots.attention import heat_map
+    from attnlab.plots.figure import save_png
+
+    for number, attention in enumerate(load_maps(maps)[:count], start=1):
+        save_png(heat_map(attention), folder / f"sentence_{number}.png")
 
 
 def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:

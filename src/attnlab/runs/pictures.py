@@ -1,4 +1,4 @@
-"""Attention at each validation, for the same few sentences.
+"""Attention before the training and at each validation, for the same few sentences.
 
 The outbox receives pictures, a page and numbers.
 """
@@ -6,12 +6,14 @@ The outbox receives pictures, a page and numbers.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytorch_lightning as pl
+import torch
 from numpy.typing import NDArray
 
 from attnlab.config.part import failure_of
@@ -21,7 +23,7 @@ from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html,
 from attnlab.plots.figure import save_png
 from attnlab.plots.histograms import confusion_matrix
 from attnlab.plots.picture import Picture
-from attnlab.runs.run_folder import HEAT_MAPS, OUTBOX
+from attnlab.runs.run_folder import HEAT_MAPS, OUTBOX, step_name
 from attnlab.training.spool import RUN_FOLDER
 
 
@@ -69,11 +71,10 @@ def write_sentences(
 
 
 class PictureCallback(pl.Callback):
-    """Draws at the end of each validation, in the first process alone.
+    """Draws before the first step and at the end of each validation, in the first process alone.
 
     pictures: of the chosen sentences, None for none; called in the precision of the training,
-        without gradients and with the module in evaluation mode, as Lightning has it until a
-        validation is over.
+        without gradients and with the module in evaluation mode.
     point: the experiment's folder.
     own: pictures that the config adds, by name.
     """
@@ -83,11 +84,26 @@ class PictureCallback(pl.Callback):
         self._folder = point / RUN_FOLDER
         self._own = own
 
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if trainer.sanity_checking or not trainer.is_global_zero:
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Draw the attention of the untrained model, where MLflow's slider over the steps begins.
+
+        Training goes on as if nothing had been drawn.
+        """
+        if trainer.global_step > 0 or not trainer.is_global_zero:
             return
+        # A search may sample.
+        gpus = [pl_module.device] if pl_module.device.type == "cuda" else []
+        with _in_evaluation_mode(pl_module), torch.no_grad(), torch.random.fork_rng(gpus):
+            self._draw(trainer, pl_module)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # Until a validation is over, Lightning has the module in evaluation mode.
+        if not trainer.sanity_checking and trainer.is_global_zero:
+            self._draw(trainer, pl_module)
+
+    def _draw(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         with trainer.precision_plugin.forward_context():
-            pictures = self._pictures(pl_module)
+            pictures = self._pictures(module)
         if pictures is None:
             return
         into = self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)
@@ -97,6 +113,18 @@ class PictureCallback(pl.Callback):
                 _write_own(name, picture, pictures.maps, folder / f"{name}.png")
 
 
+@contextmanager
+def _in_evaluation_mode(module: torch.nn.Module) -> Iterator[None]:
+    """Each module in evaluation mode, and in its own mode again afterwards."""
+    modes = [(each, each.training) for each in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for each, mode in modes:
+            each.training = mode
+
+
 def _write_own(name: str, picture: Picture, maps: Sequence[AttentionMap], path: Path) -> None:
     """Draw a picture of the user's; where its code fails, say so and go on with the training."""
     try:
@@ -104,8 +132,3 @@ def _write_own(name: str, picture: Picture, maps: Sequence[AttentionMap], path: 
     except Exception as error:
         reason = failure_of(error, type(picture))
         print(f"warning: pictures.{name} could not be drawn: {reason}", file=sys.stderr)
-
-
-def step_name(step: int) -> str:
-    """The folder of one validation; the zeros keep the order of the names that of the steps."""
-    return f"step_{step:06d}"

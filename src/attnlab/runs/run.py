@@ -18,6 +18,7 @@ from attnlab.files import atomic_folder, write_json
 from attnlab.project import pipeline_command
 from attnlab.runs.run_folder import (
     DONE,
+    IMAGES,
     LATER_METRICS,
     MODEL,
     OUTBOX,
@@ -30,6 +31,7 @@ from attnlab.runs.run_folder import (
     places_of_runs,
     read_state,
     read_uploaded,
+    step_name,
 )
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
@@ -163,6 +165,21 @@ class Run:
             return
         with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
             shutil.copytree(folder, temporary, dirs_exist_ok=True)
+        self._try_to_upload()
+
+    def log_images(self, section: str, time: float, write: Callable[[Path], None]) -> None:
+        """Pictures that MLflow shows beside those of other runs, under `section` and their names.
+
+        time: when what they show was made, in seconds since 1970; the same picture of the same time
+            is logged once.
+        write: writes them into a folder that is there.
+        """
+        if not self._is_ours():
+            return
+        with atomic_folder(self.folder / OUTBOX / IMAGES / section / step_name(0)) as temporary:
+            write(temporary)
+            for path in temporary.iterdir():
+                os.utime(path, (time, time))
         self._try_to_upload()
 
     def sync(self, safe_offset: int | None = None) -> None:

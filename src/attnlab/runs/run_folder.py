@@ -28,7 +28,8 @@ MODEL = "model"
 # Among the artifacts of a run.
 CONFIG_FILE = "config.yaml"  # its config as it was composed
 HEAT_MAPS = "attention"
-REPORT = "report"
+# In the outbox: pictures that MLflow shows beside those of other runs.
+IMAGES = "images"
 
 # How metrics are named in MLflow, and at which steps they stand. A run that was created there by an
 # earlier version, whose layout is 1, keeps it: MLflow's clients cannot move what was logged.
@@ -192,3 +193,8 @@ def clear(folder: Path, *kept: str) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name not in kept:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def step_name(step: int) -> str:
+    """The folder of one validation; the zeros keep the order of the names that of the steps."""
+    return f"step_{step:06d}"

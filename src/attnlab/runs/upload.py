@@ -34,6 +34,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
 from attnlab.runs.connection import LOST, Connection, newest_model, reason_of
 from attnlab.runs.description import description
+from attnlab.runs.images import image_place, log_image
 from attnlab.runs.logged_model import save_logged_model
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import (
@@ -192,8 +193,12 @@ def _upload_artifacts(client: MlflowClient, run: Run) -> None:
     for path in sorted(outbox.rglob("*")):
         inside = path.relative_to(outbox)
         if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            folder = inside.parent.as_posix()
-            client.log_artifact(run_id, str(path), None if folder == "." else folder)
+            place = image_place(inside)
+            if place is None:
+                folder = inside.parent.as_posix()
+                client.log_artifact(run_id, str(path), None if folder == "." else folder)
+            else:
+                log_image(client, run_id, path, place)
             path.unlink()
 
 
