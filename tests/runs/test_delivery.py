@@ -68,7 +68,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     assert found.data.tags["mlflow.note.content"].startswith(
         "a result\n\n**Data:** dates · train 80 rows · SHA-256 "
     )
-    assert found.data.params["model.attention.size"] == "128"
+    assert found.data.params["attention"] == "bahdanau"
     assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == [
         "evaluation/metrics.json"
     ]

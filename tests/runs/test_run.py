@@ -35,7 +35,6 @@ def test_run_shows_its_config_and_its_origin(tracking, runs, point, record, clie
     assert found.info.status == "FINISHED"
     assert found.info.run_name == readable_name(record.config)
     params = found.data.params
-    assert params["model.attention.size"] == "128"
     assert params["data.source_locales"] == '["de_DE", "ja_JP"]'
     assert (params["attention"], params["data"], params["search"]) == ("bahdanau", "dates", "beam")
     tags = found.data.tags

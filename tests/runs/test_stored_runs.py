@@ -72,6 +72,19 @@ def test_by_ids_reads_runs_in_the_given_order_and_names_all_unknown_ids(
     assert unknown == [f"{'0' * 32} in this experiment", "no/id in this experiment"]
 
 
+def test_params_of_a_stored_run_are_its_whole_config(tracked, tracking, runs, client, tmp_path):
+    reader = StoredRuns(tracking().connection(runs))
+    (one,) = reader.by_ids([tracked["one"]], tmp_path / "copies")
+    assert one.params["data.source_locales"] == '["de_DE", "ja_JP"]'
+    assert one.params["model.attention.size"] == "8"
+    # A run of an earlier version has params in place of a config.
+    old = client.create_run(client.get_run(tracked["one"]).info.experiment_id).info.run_id
+    for name, value in {"attention": "dot", "padding": "pre-post", "model.size": "8"}.items():
+        client.log_param(old, name, value)
+    (found,) = reader.by_ids([old], tmp_path / "copies")
+    assert found.params == {"attention": "dot", "padding": "pre-post", "model.size": "8"}
+
+
 def test_by_filter_finds_runs_without_those_of_sweeps_and_explains_a_wrong_filter(
     tracked, tracking, runs, tmp_path
 ):

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml  # type: ignore[import-untyped]
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 
-from attnlab.config.params import params_as_today
+from attnlab.config.params import dotted_params, params_as_today, short_params
+from attnlab.config.renamed import with_new_names
 from attnlab.errors import ExperimentError
 from attnlab.runs.connection import NOT_FOUND, Connection, reason_of
+from attnlab.runs.run_folder import CONFIG_FILE
 from attnlab.runs.shown_metrics import shown_name
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
@@ -24,6 +27,7 @@ _MOST_RUNS = 50_000  # MLflow's limit for a search
 class StoredRun:
     """A run in MLflow.
 
+    params: short names of the choices, and all settings.
     metrics: the last value of each, by the names that this version gives them.
     history: {name: [(step, value), ...]} of what validation measured, steps ascending, finite
         values alone.
@@ -107,10 +111,18 @@ class StoredRuns:
 
     def _read(self, run: MlflowRun, into: Path) -> StoredRun:
         run_id, evaluation = str(run.info.run_id), None
-        if any(found.path == EVALUATION for found in self._client.list_artifacts(run_id)):
-            place = into / run_id
-            place.mkdir(parents=True, exist_ok=True)
+        params = params_as_today(run.data.params)
+        place = into / run_id
+        place.mkdir(parents=True, exist_ok=True)
+        artifacts = {found.path for found in self._client.list_artifacts(run_id)}
+        if EVALUATION in artifacts:
             evaluation = Path(self._client.download_artifacts(run_id, EVALUATION, str(place)))
+        if CONFIG_FILE in artifacts:
+            # MLflow's params are those that differ from the defaults.
+            text = self._client.download_artifacts(run_id, CONFIG_FILE, str(place))
+            config = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
+            config = with_new_names(config)
+            params |= {**short_params(config), **dotted_params(config)}
         of_validation = [
             name for name in sorted(run.data.metrics) if name.startswith("validation/")
         ]
@@ -118,7 +130,7 @@ class StoredRuns:
         return StoredRun(
             run_id=run_id,
             name=run.info.run_name or run_id,
-            params=params_as_today(run.data.params),
+            params=params,
             metrics={shown_name(name): value for name, value in run.data.metrics.items()},
             history=history,
             parent=run.data.tags.get("mlflow.parentRunId"),

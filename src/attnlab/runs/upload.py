@@ -29,7 +29,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
-from attnlab.config.params import dotted_params, short_params, value_at
+from attnlab.config.params import short_params, value_at
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
 from attnlab.runs.connection import LOST, Connection, newest_model, reason_of
@@ -47,6 +47,7 @@ from attnlab.runs.run_folder import (
     UploadedSpool,
 )
 from attnlab.runs.shown_metrics import TEST, shown_points, tested_step
+from attnlab.runs.shown_params import shown_params
 from attnlab.training.spool import MetricSpool
 
 LARGEST_BATCH = 1000  # metrics a request, MLflow's limit
@@ -91,7 +92,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     they never change.
     """
     state, record = run.state, run.state.record
-    params = {**short_params(record.config), **dotted_params(record.config)}
+    params = shown_params(record.config)
 
     known = None if run.run_id is None else connection.find_run(run.run_id)
     if known is None:

@@ -1,0 +1,99 @@
+"""Params of a run in MLflow: what one types to get it.
+
+These are the choice of each group by the group's last word, `padding: pre_post`, and the settings
+that differ from the files of the choices, `training.max_steps: 300`. The whole config is among the
+run's artifacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attnlab.config.choices import (
+    choice_of,
+    conf_file,
+    default_choices,
+    differences,
+    merged,
+    value_in,
+)
+from attnlab.config.params import choice_name, dotted_params, short_params
+
+# Groups whose choices are params, wherever their section is in the config.
+_GROUPS = (
+    "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
+    "model/normaliser", "model/scope", "model/coverage", "model/heads", "model/encoder",
+    "model/bridge", "model/decoder", "model/readout", "model/input_feeding",
+    "model/initialisation", "training/teacher_forcing", "training/optimizer", "training/schedule",
+    "data/tokenizer",
+)  # fmt: skip
+# Sections that decide no result.
+_BESIDE_THE_EXPERIMENT = (
+    "tracking", "paths", "sweep", "launcher", "loggers", "chain", "rerun", "dry_run",
+    "save_every_minutes",
+)  # fmt: skip
+# Choices of the data that leave the corpus open; the corpus has a name of its own.
+_ANY_DATA = ("hub", "labelled")
+
+
+def shown_params(config: Mapping[str, Any]) -> dict[str, str]:
+    """The choices and the settings that differ from their files. Sections may be missing."""
+    choices = dict(_choices(config))
+    params = {group.rpartition("/")[2]: choice for group, choice in choices.items()}
+    short = short_params(config)
+    if choices.get("data") in (None, *_ANY_DATA) and "data" in short:
+        params["data"] = short["data"]
+    if "seed" in config:
+        params["seed"] = str(config["seed"])
+    return {**params, **_changed(config, choices)}
+
+
+def _choices(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(group, choice) of each group whose section the config has.
+
+    A section with a class of the user's is named by the class.
+    """
+    defaults = default_choices(choice_of("task", config.get("task")) or "translation")
+    for group in _GROUPS:
+        place = group.replace("/", ".")
+        section, _, name = place.rpartition(".")
+        above = value_in(config, section) if section else config
+        if not isinstance(above, Mapping) or name not in above:
+            continue
+        node, default = above[name], defaults.get(group, "none")
+        # null is a choice of some groups, as the initialisation of torch.
+        is_none = node is None and default == "none"
+        choice = "none" if is_none else choice_of(group, node, default)
+        shown = choice or choice_name(node)
+        if shown is not None:
+            yield group, shown
+
+
+def _changed(config: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, str]:
+    """The settings that differ from the files of these choices."""
+    task = choices.get("task", "translation")
+    chosen = {**default_choices(task), **choices}
+    written: Any = conf_file("", "config").values
+    # A file of a group inside another, `model/attention`, goes over that of the group.
+    for group in sorted(chosen, key=lambda name: name.count("/")):
+        written = merged(written, conf_file(group, chosen[group]).values)
+    written = merged(written, conf_file("data", chosen["data"]).values)
+
+    changed: dict[str, Any] = {}
+    for key, value in differences(written, config, config):
+        section = key.partition(".")[0]
+        if section not in _BESIDE_THE_EXPERIMENT and value != {}:
+            _put(changed, key, value)
+    params = dotted_params(changed)
+    return {
+        key: value for key, value in params.items() if not key.endswith(("_target_", "_partial_"))
+    }
+
+
+def _put(node: dict[str, Any], key: str, value: Any) -> None:
+    """Set a value at a dotted key."""
+    *sections, name = key.split(".")
+    for section in sections:
+        node = node.setdefault(section, {})
+    node[name] = value
