@@ -23,12 +23,13 @@ def main(config: DictConfig) -> None:
 
     # Imported after the check, so that a wrong value is refused at once.
     from attnlab.experiment.evaluation import evaluate_model_folder
+    from attnlab.experiment.run import where_to_look
     from attnlab.terminal import echo
 
     evaluation = evaluate_model_folder(experiment)  # the metrics go to MLflow, too
 
     echo(f"metrics: {evaluation / 'metrics.json'}")
-    echo(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+    echo(f"MLflow:  {where_to_look(experiment)}")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from mlflow import MlflowClient
 
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
+from attnlab.runs.delivery import deliver
 from attnlab.runs.run import Run, UntrackedRun
 from attnlab.runs.tracking import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -171,6 +173,59 @@ def test_logged_folder_becomes_artifacts(tracking, runs, point, record, client, 
     assert (
         runs / "mlflow-artifacts" / run.run_id / "artifacts" / "evaluation" / "metrics.json"
     ).exists()
+
+
+def reports(client, run):
+    return [info.path for info in client.list_artifacts(run.run_id, "report")]
+
+
+def test_report_of_a_finished_run_is_logged_once(
+    tracking, runs, point, record, client, tmp_path, monkeypatch
+):
+    with tracking().start(runs, point, record) as run:
+        pass
+    page = tmp_path / "index.html"
+    page.write_text("first")
+    tracking().log_report(runs, point, page)
+    assert reports(client, run) == ["report/index.html"]
+    after = client.get_run(run.run_id).info
+    assert (after.status, after.end_time) == ("FINISHED", run.state.ended)
+
+    sent, log_artifact = [], MlflowClient.log_artifact
+
+    def counting(self, run_id, path, folder=None):
+        sent.append(folder)
+        return log_artifact(self, run_id, path, folder)
+
+    monkeypatch.setattr(MlflowClient, "log_artifact", counting)
+    tracking().log_report(runs, point, page)
+    assert sent == []
+    page.write_text("second")
+    tracking().log_report(runs, point, page)
+    assert sent == ["report"]
+
+
+def test_report_of_a_lost_tracker_is_delivered_later(
+    tracking, runs, point, record, client, tmp_path, disconnected, capsys
+):
+    with tracking().start(runs, point, record) as run:
+        pass
+    page = tmp_path / "index.html"
+    page.write_text("page")
+    with disconnected():
+        tracking().log_report(runs, point, page)
+    assert "pipelines/deliver.py uploads it" in capsys.readouterr().err
+    assert reports(client, run) == []
+    assert deliver(tracking(), runs) == (1, [])
+    assert reports(client, run) == ["report/index.html"]
+    assert deliver(tracking(), runs) == (0, [])
+
+
+def test_report_of_a_folder_without_a_run_is_not_logged(tracking, runs, point, tmp_path):
+    page = tmp_path / "index.html"
+    page.write_text("page")
+    tracking().log_report(runs, point, page)
+    assert not (point / "run").exists()
 
 
 def test_lost_tracker_is_one_warning_and_nothing_is_lost(

@@ -1,5 +1,9 @@
 """Addresses: where they lead, and that no password of them is shown."""
 
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
 import pytest
 
 from attnlab.runs.mlflow_variables import (
@@ -26,11 +30,60 @@ def test_where_to_look_gives_a_command_bound_to_this_machine_and_the_page_of_the
     assert command.endswith(
         "mlflow server --backend-store-uri sqlite:///runs/mlflow.db --host 127.0.0.1 --port 5000"
     )
-    assert page == "open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
+    workflow = "workflowType=machine_learning"
+    charts = f"#/experiments/1/runs?{workflow}&compareRunsMode=CHART"
+    assert page == f"open http://127.0.0.1:5000/{charts}"
     # Before there are runs
-    assert tracking().where_to_look(tmp_path).endswith("\nopen http://127.0.0.1:5000/")
+    first = tracking().where_to_look(tmp_path)
+    assert first.endswith(f"\nopen http://127.0.0.1:5000/#/experiments?{workflow}")
     server = tracking(uri="http://me:hunter2@host:5000")
-    assert server.where_to_look(runs) == "open http://me:***@host:5000"
+    assert server.where_to_look(runs) == f"open http://me:***@host:5000/#/experiments?{workflow}"
+
+
+def test_where_to_look_names_the_view_of_the_task_where_the_experiment_has_it(tracking, runs):
+    tracking().connection(runs).open()
+
+    def page(task):
+        return tracking().where_to_look(runs, task).rpartition("&")[2]
+
+    assert page("translation") == "viewStateShareKey=attnlab-translation"
+    assert page("classification") == "viewStateShareKey=attnlab-classification"
+    assert page("tagging") == "compareRunsMode=CHART"
+    shown = tracking(experiment="template").where_to_look(runs, "translation")
+    assert shown.endswith("compareRunsMode=CHART")
+
+
+@pytest.fixture
+def server():
+    """The address of what answers MLflow's question for an experiment as its server does."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self):
+            known = self.path.endswith("/experiments/get-by-name?experiment_name=attnlab")
+            self.send_response(200 if known else 404)
+            self.end_headers()
+            tags = [{"key": "mlflow.sharedViewState.attnlab-translation", "value": "{}"}]
+            answer = {"experiment": {"experiment_id": "7", "tags": tags}}
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as listening:
+        thread = Thread(target=listening.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_port}"
+        listening.shutdown()
+
+
+def test_where_to_look_asks_a_server_for_the_experiment(tracking, runs, server):
+    shown = tracking(uri=server).where_to_look(runs, "translation")
+    assert shown == (
+        f"open {server}/#/experiments/7/runs?workflowType=machine_learning&compareRunsMode=CHART"
+        "&viewStateShareKey=attnlab-translation"
+    )
+    unknown = tracking(uri=server, experiment="new").where_to_look(runs, "translation")
+    assert unknown == f"open {server}/#/experiments?workflowType=machine_learning"
 
 
 SECTION = {"uri": None, "experiment": None, "note": None}

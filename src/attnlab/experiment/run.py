@@ -219,7 +219,6 @@ def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
     hardware = experiment.hardware
     processes = f"{hardware.devices} x {hardware.accelerator}"
-    tracker = experiment.tracking.where_to_look(experiment.paths.runs_folder)
 
     lines = [
         f"experiment {folder.name}: {name}",
@@ -227,12 +226,17 @@ def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
         f"  data     {rows} rows in {data.folder}",
         f"  device   {processes}, {hardware.threads} thread(s), precision {hardware.precision}",
         f"  folder   {folder}",
-        f"  MLflow   {tracker}",
+        f"  MLflow   {where_to_look(experiment)}",
     ]
     note = environment_note(experiment.config["tracking"])
     if note is not None:
         lines.append(note)
     return lines
+
+
+def where_to_look(experiment: Experiment) -> str:
+    """What a person types and opens to see the runs of MLflow, one or two lines."""
+    return experiment.tracking.where_to_look(experiment.paths.runs_folder, experiment.task.name)
 
 
 def parameters(model: torch.nn.Module) -> dict[str, int]:

@@ -13,8 +13,10 @@ from rich.table import Table
 from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
+from attnlab.experiment.run import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
+from attnlab.project import pipeline_command
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
@@ -26,6 +28,7 @@ from attnlab.report.comparison import (
 )
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
+from attnlab.runs.run import Run
 from attnlab.runs.stored_runs import StoredRuns
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
 from attnlab.runs.tracking import MlflowTracking
@@ -108,8 +111,16 @@ def log_comparison(
         return "not logged: the sweep has not ended"
     try:
         reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
-        reader.add_folder(compared.parent, folder, place_of(compared, sweep))
     except ExperimentError as error:  # the comparison itself is there
+        run = None if sweep is None else Run.read(sweep.path)
+        if sweep is None or run is None:
+            return f"not logged: {error}"
+        with experiment_lock(sweep.path):
+            run.log_artifact(folder)
+        return f"not logged yet: {error}; {pipeline_command('deliver')} uploads it"
+    try:
+        reader.add_folder(compared.parent, folder, place_of(compared, sweep))
+    except ExperimentError as error:
         return f"not logged: {error}"
     return f"logged to the sweep's run {compared.parent}"
 

@@ -14,11 +14,18 @@ from attnlab.experiment.evaluation import print_metrics
 from attnlab.experiment.hydra_config import shown_choices
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.params_file import outputs
-from attnlab.experiment.run import ExperimentRun
+from attnlab.experiment.run import (
+    ExperimentRun,
+    experiment_lock,
+    run_state,
+    where_to_look,
+)
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.report.page import write_report
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo
+
+PAGE = "index.html"
 
 # What makes the page: its identity, and DVC's, follows from this code.
 REPORT_SOURCES = (f"{__name__}:write_page", "task:report_section")
@@ -33,13 +40,14 @@ def report(experiment: Experiment, data: Any, run: ExperimentRun, evaluation: Pa
     inputs = f"{data.digest}\n{evaluation.name}\n{sorted(experiment.choices.items())}"
     identity = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
     cached = run.folder / "reported" / identity
-    if not (cached / "index.html").is_file():
+    if not (cached / PAGE).is_file():
         shutil.rmtree(cached.parent, ignore_errors=True)
         write_page(experiment, data.folder, run.folder / "training", evaluation, cached)
     into = output_folder() / "report"
     with atomic_folder(into) as temporary:
         shutil.copytree(cached, temporary, dirs_exist_ok=True)
-    return into / "index.html"
+    _log(experiment, run.folder / "model", into / PAGE)
+    return into / PAGE
 
 
 def report_folders(experiment: Experiment) -> Path:
@@ -58,7 +66,18 @@ def report_folders(experiment: Experiment) -> Path:
         evaluation=resolve_path(paths.evaluation),
         into=into,
     )
-    return into / "index.html"
+    if paths.model is not None:
+        _log(experiment, resolve_path(paths.model), into / PAGE)
+    return into / PAGE
+
+
+def _log(experiment: Experiment, model: Path, page: Path) -> None:
+    """Log the page to the run of MLflow that has the evaluation."""
+    state = run_state(experiment, model)
+    if not state.is_dir():
+        return
+    with experiment_lock(state):
+        experiment.tracking.log_report(experiment.paths.runs_folder, state, page)
 
 
 def write_page(
@@ -86,7 +105,7 @@ def show_outputs(experiment: Experiment, run: ExperimentRun, page: Path) -> None
     echo(f"metrics: {output / 'metrics.json'}")
     echo(f"report:  {page}")
     echo(f"model:   {run.folder / 'model'}")
-    echo(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+    echo(f"MLflow:  {where_to_look(experiment)}")
 
 
 def show_build() -> None:
@@ -100,4 +119,4 @@ def show_build() -> None:
     experiment = compose(folder=Path("build"), name="resolved")
     print_metrics(metrics)
     print(f"report: {Path(outputs()['report'], 'index.html').resolve()}")
-    print(f"MLflow: {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+    print(f"MLflow: {where_to_look(experiment)}")

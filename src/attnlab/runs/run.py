@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ from typing import Any, Self
 
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError, masked, masked_values
-from attnlab.files import atomic_folder, write_json
+from attnlab.files import atomic_file, atomic_folder, write_json
 from attnlab.project import pipeline_command
 from attnlab.runs.run_folder import (
     DONE,
@@ -109,7 +110,14 @@ class Run:
     @property
     def pending(self) -> bool:
         """Whether it has ended and MLflow lacks something of it."""
-        return self.state.status is not None and not self.is_described
+        has_ended = self.state.status is not None
+        return has_ended and (not self.is_described or self.has_outbox)
+
+    @property
+    def has_outbox(self) -> bool:
+        """Whether files wait for their upload."""
+        outbox = self.folder / OUTBOX
+        return any(path.is_file() for path in outbox.rglob("*"))
 
     @property
     def is_described(self) -> bool:
@@ -166,6 +174,22 @@ class Run:
         with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
             shutil.copytree(folder, temporary, dirs_exist_ok=True)
         self._try_to_upload()
+
+    def log_file(self, path: Path, folder: str) -> None:
+        """A file under a folder of this name, unless the run has the same one already."""
+        if not self._is_ours() or self.has_file(path, folder):
+            return
+        with atomic_file(self.folder / OUTBOX / folder / path.name) as temporary:
+            shutil.copyfile(path, temporary)
+        if self.uploaded is not None:
+            files = {**self.uploaded.files, f"{folder}/{path.name}": _digest(path)}
+            self.note_uploaded(replace(self.uploaded, files=files))
+        self._try_to_upload()
+
+    def has_file(self, path: Path, folder: str) -> bool:
+        """Whether `log_file` was given the same one before."""
+        files = {} if self.uploaded is None else self.uploaded.files
+        return files.get(f"{folder}/{path.name}") == _digest(path)
 
     def log_images(self, section: str, time: float, write: Callable[[Path], None]) -> None:
         """Pictures that MLflow shows beside those of other runs, under `section` and their names.
@@ -314,6 +338,10 @@ def close_runs(place: Path, upload: Upload | None = None) -> None:
                     f"upload them with {pipeline_command('deliver')}, or remove that folder, and "
                     "give the same command again"
                 )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _now() -> int:

@@ -30,6 +30,7 @@ CONFIG_FILE = "config.yaml"  # its config as it was composed
 HEAT_MAPS = "attention"
 # In the outbox: pictures that MLflow shows beside those of other runs.
 IMAGES = "images"
+REPORT = "report"
 
 # How metrics are named in MLflow, and at which steps they stand. A run that was created there by an
 # earlier version, whose layout is 1, keeps it: MLflow's clients cannot move what was logged.
@@ -132,6 +133,8 @@ class Uploaded:
     tracker: the address of the MLflow that this is about, from the runs folder on for a database in
         it, and its name for the group of runs.
     layout: of the run's metrics in MLflow.
+    files: {path among the artifacts: SHA-256} of the files that are logged once, such as the
+        report; a file that waits in the outbox is one of them.
     """
 
     run_id: str
@@ -140,6 +143,7 @@ class Uploaded:
     tracker: str = ""
     spools: Mapping[str, UploadedSpool] = field(default_factory=dict)
     layout: int = 1
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_state(place: Path) -> RunState | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import shlex
 import sqlite3
 import sys
+import urllib.parse
+import urllib.request
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,13 +27,15 @@ from attnlab.runs.moved_store import (
     portable_address,
 )
 from attnlab.runs.run import Run, UntrackedRun, Upload, close_runs
-from attnlab.runs.run_folder import RunRecord, Uploaded
+from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
+from attnlab.runs.shared_views import EXPERIMENTS_PAGE, VIEWS, charts_page
 
 if TYPE_CHECKING:
     from attnlab.runs.connection import Connection
 
 DEFAULT_EXPERIMENT = "attnlab"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
+_PATIENCE = 3.0  # seconds for a server to say which experiment has a name
 
 
 class Tracking:
@@ -89,8 +95,17 @@ class Tracking:
         A tracker that cannot be reached is a warning.
         """
 
-    def where_to_look(self, runs_folder: Path) -> str:
-        """What a person types and opens to see the runs, one or two lines."""
+    def log_report(self, runs_folder: Path, place: Path, page: Path) -> None:
+        """Log the page of a report to the run of a place, where that has not been done.
+
+        A tracker that cannot be reached is a warning, and the page waits on disk.
+        """
+
+    def where_to_look(self, runs_folder: Path, task: str = "") -> str:
+        """What a person types and opens to see the runs, one or two lines.
+
+        task: the name of the task whose runs are to be seen.
+        """
         return "tracking is off (tracking=none)"
 
 
@@ -190,6 +205,7 @@ class MlflowTracking(Tracking):
             run is None
             or run.uploaded is None
             or run.state.status != "FINISHED"
+            or run.has_outbox
             or not address.startswith("sqlite")
         ):
             return None
@@ -221,21 +237,21 @@ class MlflowTracking(Tracking):
         if run is not None and run.state.status is None:
             run.finish("KILLED", error)
 
-    def where_to_look(self, runs_folder: Path) -> str:
+    def log_report(self, runs_folder: Path, place: Path, page: Path) -> None:
+        run = Run.read(place)
+        # MLflow takes seconds to import.
+        if run is not None and not run.has_file(page, REPORT):
+            uploader = self._uploader(self.connection(runs_folder))
+            Run(place, run.state, uploader).log_file(page, REPORT)
+
+    def where_to_look(self, runs_folder: Path, task: str = "") -> str:
         address, port = self.address(runs_folder), 5000
+        page = self._page(address, task)
         if address.startswith("http"):
-            return f"open {masked(address)}"
-        page, store = "", masked(address)
+            return f"open {masked(address).rstrip('/')}/{page}"
+
+        store = masked(address)
         if address.startswith("sqlite:///"):
-            # By itself MLflow leads to the pages for language model prompts.
-            found = _asked(
-                address,
-                "SELECT experiment_id FROM experiments WHERE name = ?",
-                self.experiment_name,
-            )
-            page = (
-                "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
-            )
             store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
         options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
@@ -243,6 +259,22 @@ class MlflowTracking(Tracking):
             f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen "
             f"http://127.0.0.1:{port}/{page}"
         )
+
+    def _page(self, address: str, task: str) -> str:
+        """The page of the experiment's charts; that of all experiments where it is not known."""
+        view = VIEWS.get(task)
+        if address.startswith("http"):
+            found, tags = _asked_server(address, self.experiment_name)
+        elif address.startswith("sqlite:///"):
+            query = "SELECT experiment_id FROM experiments WHERE name = ?"
+            found = _asked(address, query, self.experiment_name)
+            query = "SELECT key FROM experiment_tags WHERE key = ? AND experiment_id = ?"
+            tags = set() if view is None else {_asked(address, query, view.tag, found)}
+        else:
+            found, tags = None, set()
+        if found is None:
+            return EXPERIMENTS_PAGE
+        return charts_page(found, view if view is not None and view.tag in tags else None)
 
 
 @dataclass(frozen=True)
@@ -252,16 +284,28 @@ class NoTracking(Tracking):
     heat_map_sentences = 0
 
 
-def _asked(address: str, query: str, value: str) -> Any:
+def _asked(address: str, query: str, *values: str) -> Any:
     """The first value that an sqlite database finds; None where it has none."""
     database = Path(address.removeprefix("sqlite:///"))
     with (
         suppress(sqlite3.Error),
         closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection,
     ):
-        found = connection.execute(query, [value]).fetchone()
+        found = connection.execute(query, values).fetchone()
         return None if found is None else found[0]
     return None
+
+
+def _asked_server(address: str, experiment: str) -> tuple[str | None, set[str]]:
+    """The id and the tags of an experiment of a server; None where the server does not say."""
+    query = urllib.parse.urlencode({"experiment_name": experiment})
+    page = f"{address.rstrip('/')}/api/2.0/mlflow/experiments/get-by-name?{query}"
+    # ValueError: an address with a password in it, which urllib does not take.
+    with suppress(OSError, ValueError, KeyError, http.client.HTTPException):
+        with urllib.request.urlopen(page, timeout=_PATIENCE) as answer:
+            found = json.load(answer)["experiment"]
+        return str(found["experiment_id"]), {tag["key"] for tag in found.get("tags", [])}
+    return None, set()
 
 
 def _short(path: Path) -> str:
