@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # an import takes seconds
 VERSION = "1"
 _VERSION_TAG, _VIEW_TAG = "attnlab.views", "mlflow.sharedViewState."
 _PARAMS = ("attention", "padding", "teacher_forcing", "hardware", "data", "seed")
+# Of sections with the pictures of all runs: each card as wide as the page.
+_ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class View:
                     "isReordered": True,
                     "deleted": False,
                     "isGenerated": True,
+                    **(_ONE_WIDE_CARD if name.endswith("/attention") else {}),
                 }
             )
             for number, card in enumerate(cards):
