@@ -90,16 +90,15 @@ class View:
     def _sections(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """Each section with its charts, in the order of reading."""
         bars = [{"type": "BAR", "metricKey": name} for name in self.metrics]
-        tested = [_images(f"test/attention/{name}") for name in self.images]
-        trained = [_images(f"validation/attention/{name}") for name in self.images]
+        tested, trained = "test/attention", "validation/attention"
         curves: dict[str, list[dict[str, Any]]] = {}
         for name in self.curves:
             curves.setdefault(name.rpartition("/")[0], []).append(_curve(name))
         return [
             ("test", bars),
-            ("test/attention", tested),
+            (tested, _grid(tested, self.images)),
             *curves.items(),
-            ("validation/attention", trained),
+            (trained, _grid(trained, self.images)),
             ("train", []),
             ("Model metrics", []),
             ("System metrics", []),
@@ -110,8 +109,16 @@ def _curve(metric: str) -> dict[str, Any]:
     return {"type": "LINE", "metricKey": metric, "selectedMetricKeys": [metric]}
 
 
-def _images(key: str) -> dict[str, Any]:
-    return {"type": "IMAGE", "imageKeys": [key], "step": 0}
+def _grid(section: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """One card with a row for each picture and a column for each run.
+
+    MLflow would add a card for each picture, as wide as the names of the runs; these are deleted.
+    """
+    keys = [f"{section}/{name}" for name in names]
+    # The params of a run would take more room than its picture.
+    common = {"type": "IMAGE", "step": 0, "showRunParams": False}
+    single = [{**common, "imageKeys": [key], "deleted": True} for key in keys]
+    return [{**common, "imageKeys": keys, "displayName": section}, *single]
 
 
 TRANSLATION = View(
@@ -123,7 +130,7 @@ TRANSLATION = View(
         "validation/free_running/exact_match",
         "validation/teacher_forced/token_nll",
     ],
-    ["sentence_1", "sentence_2"],
+    ["sentence_1", "sentence_2", "sentence_3", "sentence_4"],
 )
 CLASSIFICATION = View(
     "attnlab-classification",
