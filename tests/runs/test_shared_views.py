@@ -43,6 +43,18 @@ def test_view_of_a_task_has_a_name_columns_and_charts(task, experiment):
     assert state["compareRunCharts"][0]["type"] == "BAR"
 
 
+@pytest.mark.parametrize("section", ["test/attention", "validation/attention"])
+def test_view_shows_the_attention_of_all_runs_in_one_grid(section, experiment):
+    state = state_of(experiment().tags["mlflow.sharedViewState.attnlab-translation"])
+    (uuid,) = [each["uuid"] for each in state["compareRunSections"] if each["name"] == section]
+    cards = [each for each in state["compareRunCharts"] if each["metricSectionId"] == uuid]
+    (grid,) = [card for card in cards if not card["deleted"]]
+    assert grid["imageKeys"] == [f"{section}/sentence_{number}" for number in (1, 2, 3, 4)]
+    # Or MLflow would add a card for each of them.
+    deleted = [card["imageKeys"] for card in cards if card["deleted"]]
+    assert deleted == [[key] for key in grid["imageKeys"]]
+
+
 def test_views_show_quality_of_their_task(experiment):
     tags = experiment().tags
     columns = {
