@@ -114,7 +114,11 @@ def stored(address: str) -> dict[str, object]:
 def _files(client: MlflowClient, run_id: str, folder: str) -> list[str]:
     found = []
     for info in client.list_artifacts(run_id, folder or None):
-        found += _files(client, run_id, info.path) if info.is_dir else [info.path]
+        if info.is_dir:
+            found += _files(client, run_id, info.path)
+        else:
+            # Behind it, the name of an image differs from run to run.
+            found.append(info.path.partition("+timestamp+")[0])
     return found
 
 

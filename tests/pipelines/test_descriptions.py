@@ -119,6 +119,10 @@ def test_params_have_no_null_and_the_model_has_a_name_metrics_and_data(
     assert measured["test/bleu"].value == run.data.metrics["test/bleu"]
     assert "validation/free_running/bleu" in measured
     assert {each.dataset_digest for each in model.metrics} == {run.data.tags["data_hash"][:16]}
+    # The report is there, once, though the command is given again.
+    succeeded(command("train.py", *TRACKED, "seed=3"))
+    (report,) = client.list_artifacts(run.info.run_id, "report")
+    assert report.path == "report/index.html"
     (dataset,) = run.inputs.dataset_inputs
     assert {each.dataset_name for each in model.metrics} == {dataset.dataset.name} == {"copy"}
 

@@ -24,6 +24,8 @@ from servers import free_port, mlflow_server, wait_for_port
 
 from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
+from attnlab.runs.shared_views import VIEWS, charts_page
+from attnlab.runs.shown_metrics import shown_name
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -162,12 +164,12 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
         expected: dict[str, list[tuple[int, float]]] = {}
         for line in spooled:
             for name, value in line.metrics.items():
-                expected.setdefault(name, []).append((line.step, value))
+                expected.setdefault(shown_name(name), []).append((line.step, value))
         for name, points in expected.items():
             stored = client.get_metric_history(run.info.run_id, name)
             assert sorted((point.step, point.value) for point in stored) == sorted(points), name
         artifacts = {info.path for info in client.list_artifacts(run.info.run_id)}
-        assert {"attention", "evaluation"} <= artifacts
+        assert {"attention", "evaluation", "images", "report"} <= artifacts
         assert "evaluation/metrics.json" in {
             info.path for info in client.list_artifacts(run.info.run_id, "evaluation")
         }
@@ -238,22 +240,45 @@ def coloured(png: bytes) -> int:
     return int((pixels.max(-1) - pixels.min(-1) > 30).sum())
 
 
-@pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])
-def test_heat_map_opens_among_the_artifacts(page: playwright.Page, name: str) -> None:
+def test_heat_map_opens_among_the_artifacts(page: playwright.Page) -> None:
     run_link(page, RUNS[0]).click()
     page.get_by_role("tab", name="Artifacts").click()
-    open_artifact(page, "attention", "step_000004", name)
-    if name.endswith(".png"):
-        found = page.wait_for_function(
-            "[...document.images].find(image => image.naturalWidth > 300 && image.width > 200)"
-        )
-        picture = found.as_element()
-        assert picture is not None
-        assert coloured(picture.screenshot()) > 300
-    else:
-        cells = page.frame_locator("iframe").locator("tbody td")
-        cells.first.wait_for()
-        assert cells.count() > 3
+    open_artifact(page, "attention", "step_000004", "attention.html")
+    cells = page.frame_locator("iframe").locator("tbody td")
+    cells.first.wait_for()
+    assert cells.count() > 3
+
+
+def open_view(page: playwright.Page, mode: str) -> None:
+    """Open the page that start lines name, in a mode of MLflow's, `CHART` or `TABLE`."""
+    server = page.url.partition("/#")[0]
+    place = charts_page("1", VIEWS["translation"]).replace("CHART", mode)
+    page.goto("about:blank")  # another fragment alone loads no page
+    page.goto(f"{server}/{place}")
+
+
+def test_charts_of_the_view_begin_with_bars_of_all_runs(page: playwright.Page) -> None:
+    open_view(page, "CHART")
+    charts = page.get_by_test_id("experiment-view-compare-runs-card")
+    first = charts.filter(has_text="test/bleu").first
+    playwright.expect(first.locator("g.trace.bars .point")).to_have_count(len(RUNS))
+
+
+def test_view_compares_the_attention_of_all_runs_in_one_grid(page: playwright.Page) -> None:
+    open_view(page, "CHART")
+    page.get_by_placeholder("Search metric charts").fill("test/attention")
+    pictures = page.locator("img[src*='get-artifact']")
+    playwright.expect(pictures).to_have_count(len(RUNS))
+    assert coloured(pictures.first.screenshot()) > 30
+
+
+def test_table_of_the_view_has_choices_and_numbers(page: playwright.Page) -> None:
+    open_view(page, "TABLE")
+    for column, shown in (("attention", r"bahdanau|dot"), ("padding", "pre_post")):
+        cells = page.locator(f".ag-cell[col-id*='params'][col-id*='{column}']")
+        playwright.expect(cells.filter(has_text=re.compile(shown))).to_have_count(len(RUNS))
+    bleu = page.locator(".ag-cell[col-id*='test/bleu']")
+    playwright.expect(bleu.filter(has_text=re.compile(r"^\d"))).to_have_count(len(RUNS))
 
 
 def open_artifact(page: playwright.Page, *places: str) -> None:

@@ -73,6 +73,8 @@ def report_folders(experiment: Experiment) -> Path:
 
 def _log(experiment: Experiment, model: Path, page: Path) -> None:
     """Log the page to the run of MLflow that has the evaluation."""
+    if not model.is_dir():
+        return
     state = run_state(experiment, model)
     if not state.is_dir():
         return
