@@ -33,8 +33,7 @@ class View:
 
     id: in its address.
     name: in MLflow's menu.
-    metrics: of the test split, the first one orders the runs.
-    lower_is_better: whether the best run has the lowest value of that.
+    metrics: of the test split; the runs stand in the order of the first one, the highest first.
     curves: metrics of the validation.
     images: the names of the pictures of the attention.
     """
@@ -60,21 +59,11 @@ class View:
         metrics = [f"metrics.`{name}`" for name in self.metrics]
         sections, charts = [], []
         for name, cards in self._sections():
-            section = f"{self.id}-{name}"
-            sections.append(
-                {
-                    "uuid": section,
-                    "name": name,
-                    "display": True,
-                    "isReordered": True,
-                    "deleted": False,
-                    "isGenerated": True,
-                    **(_ONE_WIDE_CARD if name.endswith("/attention") else {}),
-                }
-            )
+            section = _section(f"{self.id}-{name}", name)
+            sections.append(section)
             for number, card in enumerate(cards):
-                common = {"uuid": f"{section}-{number}", "metricSectionId": section}
-                charts.append({**common, "isGenerated": True, "deleted": False, **card})
+                place = {"metricSectionId": section["uuid"], "uuid": f"{section['uuid']}-{number}"}
+                charts.append({"isGenerated": True, "deleted": False, **place, **card})
         return {
             "searchFilter": "params.seed != ''",  # not the runs of sweeps themselves
             "orderByKey": metrics[0],
@@ -103,6 +92,13 @@ class View:
             ("Model metrics", []),
             ("System metrics", []),
         ]
+
+
+def _section(uuid: str, name: str) -> dict[str, Any]:
+    """A section of charts, which keeps its place where MLflow adds charts of other metrics."""
+    section = {"uuid": uuid, "name": name, "display": True, "deleted": False}
+    section |= {"isReordered": True, "isGenerated": True}
+    return {**section, **_ONE_WIDE_CARD} if name.endswith("/attention") else section
 
 
 def _curve(metric: str) -> dict[str, Any]:
