@@ -16,9 +16,8 @@ from attnlab.config.choices import (
     default_choices,
     differences,
     merged,
-    value_in,
 )
-from attnlab.config.params import choice_name, dotted_params, short_params
+from attnlab.config.params import choice_name, dotted_params, short_params, value_at
 
 # Groups whose choices are params, wherever their section is in the config.
 _GROUPS = (
@@ -58,7 +57,7 @@ def _choices(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in _GROUPS:
         place = group.replace("/", ".")
         section, _, name = place.rpartition(".")
-        above = value_in(config, section) if section else config
+        above = value_at(config, section) if section else config
         if not isinstance(above, Mapping) or name not in above:
             continue
         node, default = above[name], defaults.get(group, "none")
