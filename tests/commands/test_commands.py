@@ -349,7 +349,7 @@ def test_heat_map_is_drawn_of_one_text_and_of_several(
     pictures = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png")}
     assert pictures == {"one.png", "new/scored.png", "many_1.png", "many_2.png", "classes.png"}
     assert all((tmp_path / name).read_bytes().startswith(PNG) for name in pictures)
-    assert (tmp_path / "page.html").read_text().count("<table") == 2
+    assert (tmp_path / "page.html").read_text().count('<figure class="heat-map"') == 2
     assert "간다" in (tmp_path / "classes.html").read_text()
 
 

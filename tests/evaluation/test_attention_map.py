@@ -26,6 +26,15 @@ def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
         ),
         AttentionMap([], [], np.zeros((0, 0))),
         AttentionMap(["trail \0"], ["<script>"], np.ones((1, 1))),
+        AttentionMap(
+            ["a", "b"],
+            ["x"],
+            np.ones((1, 2)),
+            sure_links=np.array([[0, 1]]),
+            possible_links=np.array([[0, 0]]),
+            wrong_targets=[0],
+        ),
+        AttentionMap(["a"], ["x"], np.ones((1, 1)), wrong_targets=[]),
     ]
     save_maps(maps, tmp_path / "first.npz")
     time.sleep(2.1)  # a zip file's clock ticks every two seconds
@@ -36,5 +45,8 @@ def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
         assert ours.source_tokens == [token.replace("\0", "␀") for token in theirs.source_tokens]
         assert ours.target_tokens == theirs.target_tokens
         np.testing.assert_array_equal(ours.weights, theirs.weights)
+        np.testing.assert_array_equal(ours.sure_links, theirs.sure_links)
+        np.testing.assert_array_equal(ours.possible_links, theirs.possible_links)
+        assert ours.wrong_targets == theirs.wrong_targets
     save_maps([], tmp_path / "none.npz")
     assert load_maps(tmp_path / "none.npz") == []

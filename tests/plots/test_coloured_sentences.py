@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.attention import coloured_sentences, sentences_html
 from attnlab.plots.figure import png_bytes
 from attnlab.plots.histograms import confusion_matrix
+from attnlab.plots.sentences import coloured_sentences, sentences_html
 
 TOKENS = ["헤어진지", "$10$", "<script>alert('x')</script>", "日本", "<eos>"]
 WEIGHTS = np.array([[0.5, 0.25, 0.0, 0.2, 0.05]], dtype=np.float32)

@@ -12,10 +12,11 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.attention import coloured_sentences, heat_map
 from attnlab.plots.curves import learning_curves, length_curve
 from attnlab.plots.figure import COLOURS, png_bytes
+from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram
+from attnlab.plots.sentences import coloured_sentences
 from attnlab.plots.systems import (
     SeededCurve,
     SystemInterval,
@@ -110,7 +111,7 @@ def _figures() -> dict[str, Figure | None]:
     }
     rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
     return {
-        "heat map": heat_map(
+        "heat map": heat_map_figure(
             AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")
         ),
         "coloured sentences": coloured_sentences(

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.attention import heat_map_html, sentences_html
+from attnlab.plots.colour_scale import DARK, LEVELS, LIGHT
+from attnlab.plots.heat_map_html import heat_map_page
+from attnlab.plots.sentences import sentences_html
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -70,30 +72,95 @@ def open_in_a_frame(page: playwright.Page, inner: str, folder: Path) -> list[str
     return problems
 
 
-def test_heat_map_html_in_a_browser_shows_values_offline(
+def test_heat_map_page_in_a_browser_draws_square_cells_offline(
     page: playwright.Page, tmp_path: Path
 ) -> None:
     problems = open_in_a_frame(
-        page, heat_map_html([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")]), tmp_path
+        page, heat_map_page([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")]), tmp_path
     )
     maps = page.frame_locator("iframe")
 
-    assert [text.strip() for text in maps.locator("tbody th").all_inner_texts()] == TARGET
-    assert [
-        text.strip() for text in maps.locator("thead th[scope=col]").all_inner_texts()
-    ] == SOURCE
-    cell = maps.locator("tbody tr").nth(1).locator("td").nth(1)  # 세요, Grüße
-    cell.hover()
-    shown = cell.evaluate("cell => getComputedStyle(cell, '::after').content")
-    assert "0.9" in shown
-    assert "세요" in shown
-    cells = maps.locator("tbody tr").nth(0).locator("td")
-    assert int(np.argmax(cells.evaluate_all(SHADES))) == 0
+    assert [text.strip() for text in maps.locator(".heat-labels > *").all_inner_texts()] == TARGET
+    assert [text.strip() for text in maps.locator(".heat-heads > *").all_inner_texts()] == SOURCE
+    cells = maps.locator(".heat-cells g")
+    shades = "cells => cells.map(cell => getComputedStyle(cell.querySelector('rect')).fill)"
+    first_row = cells.evaluate_all(shades)[:4]
+    brightness = [sum(map(int, shade[4:-1].split(","))) for shade in first_row]
+    assert int(np.argmin(brightness)) == 0
+    box = cells.first.locator("rect").bounding_box()
+    assert box["width"] == pytest.approx(box["height"], abs=0.5)
+    line = 1  # around the cell
+    assert 32 <= box["width"] - line <= 72
     assert page.title() == "viewer"
     assert problems == []
 
 
-def test_heat_map_html_in_a_browser_draws_hangul_and_kana(
+WIDE = AttentionMap(
+    [f"source{i}" for i in range(60)],
+    [f"목표{i}" for i in range(60)],
+    np.full((60, 60), 1 / 60),
+    "60 x 60",
+    wrong_targets=[0, 59],
+)
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_wide_heat_map_scrolls_in_its_own_box_and_says_so(
+    page: playwright.Page, tmp_path: Path, width: int
+) -> None:
+    path = tmp_path / "wide.html"
+    narrow = AttentionMap(SOURCE, TARGET, WEIGHTS, "narrow")
+    path.write_text(heat_map_page([WIDE, narrow]), encoding="utf-8")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+    hints = page.locator(".heat-hint").evaluate_all("hints => hints.map(hint => hint.clientHeight)")
+    assert hints[0] > 15
+    assert hints[1] == 0
+    # The labels of the rows stay while the columns scroll.
+    box = page.locator(".heat-scroll").first
+    labels = page.locator(".heat-labels").first
+    before = labels.bounding_box()["x"]
+    box.evaluate("box => box.scrollTo(9999, 0)")
+    assert box.evaluate("box => box.scrollLeft") > 600
+    assert labels.bounding_box()["x"] == pytest.approx(before)
+
+
+def test_box_of_relative_colours_makes_the_largest_weight_of_each_row_the_strongest(
+    page: playwright.Page, tmp_path: Path
+) -> None:
+    path = tmp_path / "relative.html"
+    path.write_text(heat_map_page([AttentionMap(["a", "b"], ["x"], [[0.1, 0.2]])]), "utf-8")
+    page.goto(path.as_uri())
+    fill = "cell => getComputedStyle(cell).fill"
+    largest = page.locator(".heat-cells rect").nth(1)
+    absolute = largest.evaluate(fill)
+    page.get_by_label("colour each row by its own largest weight").check()
+    assert absolute == css_colour(LIGHT.colours[4])
+    assert largest.evaluate(fill) == css_colour(LIGHT.colours[LEVELS])
+    assert page.locator(".heat-legend").inner_text().startswith("0\nlargest of the row")
+
+
+def css_colour(colour: tuple[int, int, int]) -> str:
+    return "rgb({}, {}, {})".format(*colour)
+
+
+def test_dark_page_draws_heat_maps_in_its_own_colours(
+    page: playwright.Page, tmp_path: Path
+) -> None:
+    path = tmp_path / "dark.html"
+    path.write_text(heat_map_page([AttentionMap(["a"], ["x"], [[1.0]])]), encoding="utf-8")
+    page.emulate_media(color_scheme="dark")
+    try:
+        page.goto(path.as_uri())
+        fill = page.locator(".heat-cells rect").evaluate("cell => getComputedStyle(cell).fill")
+    finally:
+        page.emulate_media(color_scheme="light")
+    assert fill == css_colour(DARK.colours[LEVELS])
+
+
+def test_heat_map_page_in_a_browser_draws_hangul_and_kana(
     page: playwright.Page, tmp_path: Path
 ) -> None:
     """Two different syllables look different.
@@ -104,11 +171,11 @@ def test_heat_map_html_in_a_browser_draws_hangul_and_kana(
     for token in ("안", "녕", "カ", "ナ"):
         path = tmp_path / "one.html"
         path.write_text(
-            heat_map_html([AttentionMap([token], [token], np.ones((1, 1)), "")]), encoding="utf-8"
+            heat_map_page([AttentionMap([token], [token], np.ones((1, 1)), "")]), encoding="utf-8"
         )
         page.goto(path.as_uri())
         page.evaluate("document.fonts.ready")
-        pictures.append(page.locator("tbody th").screenshot())
+        pictures.append(page.locator(".heat-labels bdi").screenshot())
     assert len(set(pictures)) == 4
 
 

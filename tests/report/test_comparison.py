@@ -231,7 +231,7 @@ def test_comparison_page_shows_all_content_escaped(
     assert page.count("<img") == 3
     assert "attnlab hangul'; src" in page
     assert page.count('<div class="side">') == 2
-    assert page.count('<div class="maps">') == 4  # two systems attend
+    assert page.count('<figure class="heat-map"') == 4  # two systems attend
 
 
 def test_comparison_page_needs_no_network_and_has_the_same_bytes(
@@ -324,7 +324,7 @@ def test_attention_side_by_side_shows_the_median_seed(findings: Findings) -> Non
     assert [system["name"] for system in first["systems"]] == ["bahdanau", "dot", "no attention"]
     lower = min(findings.systems[0].runs, key=lambda run: run.measured["bleu"])
     assert first["systems"][0]["seed"] == lower.seed
-    assert first["systems"][2]["table"] is None
+    assert first["systems"][2]["heat_map"] is None
 
 
 def test_findings_refuse_runs_of_two_tasks(compared: ComparedRuns, tmp_path: Path) -> None:

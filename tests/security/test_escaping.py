@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from page_structure import HOSTILE, Structure, check_same_structure
 
 import made_sweep
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.plots.attention import heat_map_html, sentences_html, visible
+from attnlab.plots.heat_map_html import heat_map_page
+from attnlab.plots.labels import visible
+from attnlab.plots.sentences import sentences_html
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import write_report
@@ -37,20 +40,26 @@ def maps(source: list[str], target: list[str], title: str) -> list[AttentionMap]
 
 
 def plain(token: str) -> str:
-    """A token of as many letters as a page shows of it.
+    """A token of as many letters as a page shows of it, and as wide.
 
-    Tokens of a single letter have a style of their own.
+    Wide tokens have a style of their own.
     """
-    return "x" * len(visible(token))
+    letters = []
+    for character in visible(token):
+        is_wide = unicodedata.east_asian_width(character) in "FW"
+        letters.append("Ｘ" if is_wide else "x")
+    return "".join(letters)
 
 
 @SOME
 @given(source=TOKENS, target=TOKENS, title=ANY)
 @example(source=list(HOSTILE), target=list(HOSTILE), title=HOSTILE[0])
 def test_heat_map_page_escapes_tokens(source: list[str], target: list[str], title: str) -> None:
-    page = heat_map_html(maps(source, target, title), title=title)
+    page = heat_map_page(maps(source, target, title), title=title)
     ordinary = [[*map(plain, tokens)] for tokens in (source, target)]
-    check_same_structure(page, heat_map_html(maps(*ordinary, "x"), title="x"))
+    # A map without a title has no caption.
+    ordinary_title = title and "x"
+    check_same_structure(page, heat_map_page(maps(*ordinary, ordinary_title), title="x"))
     texts = Structure(page).texts
     # A parser turns U+000D into another line end; what is visible has none.
     assert all(visible(token) in texts for token in [*source, *target])

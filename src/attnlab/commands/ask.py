@@ -180,21 +180,23 @@ def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -
 
 
 def _write_page(maps: Sequence[AttentionMap], path: Path, as_sentences: bool) -> None:
-    from attnlab.plots.attention import heat_map_html, sentences_html  # imports matplotlib
+    from attnlab.plots.heat_map_html import heat_map_page  # imports matplotlib
+    from attnlab.plots.sentences import sentences_html
 
-    page = sentences_html(maps) if as_sentences else heat_map_html(maps)
+    page = sentences_html(maps) if as_sentences else heat_map_page(maps)
     with atomic_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
 def _write_pictures(maps: Sequence[AttentionMap], path: Path, as_sentences: bool) -> None:
-    from attnlab.plots.attention import coloured_sentences, heat_map  # imports matplotlib
-    from attnlab.plots.figure import save_png
+    from attnlab.plots.figure import save_png  # imports matplotlib
+    from attnlab.plots.heat_map_figure import heat_map_figure
+    from attnlab.plots.sentences import coloured_sentences
 
     if as_sentences:
         save_png(coloured_sentences(maps), path)
     elif len(maps) == 1:
-        save_png(heat_map(maps[0]), path)
+        save_png(heat_map_figure(maps[0]), path)
     else:
         for number, attention_map in enumerate(maps, start=1):
-            save_png(heat_map(attention_map), path.with_stem(f"{path.stem}_{number}"))
+            save_png(heat_map_figure(attention_map), path.with_stem(f"{path.stem}_{number}"))

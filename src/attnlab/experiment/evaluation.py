@@ -222,11 +222,11 @@ def _write_images(evaluation: Path, folder: Path, count: int) -> None:
         return
 
     # matplotlib takes a second.
-    from attnlab.plots.attention import heat_map
     from attnlab.plots.figure import save_png
+    from attnlab.plots.heat_map_figure import heat_map_figure
 
     for number, attention in enumerate(load_maps(maps)[:count], start=1):
-        save_png(heat_map(attention), folder / f"sentence_{number}.png")
+        save_png(heat_map_figure(attention), folder / f"sentence_{number}.png")
 
 
 def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rendering of offline HTML pages: escaped templates, visible tokens, and embedded glyphs.
+"""Rendering of offline HTML pages: escaped templates and embedded glyphs.
 
 Machines without fonts for Hangul, kana and kanji show empty boxes, so a page carries the glyphs
 that it needs.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import logging
 import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from io import BytesIO
@@ -20,7 +19,9 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from attnlab.plots.colour_scale import LEVELS
 from attnlab.plots.fonts import DEJAVU, HANGUL, KANA, characters, font_files
+from attnlab.plots.heat_map_css import heat_map_css
 
 # Names for `font-family`, and the fonts they are cut from. Every browser draws the characters of
 # DejaVu Sans.
@@ -54,13 +55,16 @@ def inline_png(png: bytes) -> str:
 def _environment(*packages: str) -> Environment:
     """Jinja with escaping on, over the templates that lie in `packages`."""
     loader = ChoiceLoader([PackageLoader(package, package_path="") for package in packages])
-    return Environment(
+    environment = Environment(
         loader=loader,
         autoescape=True,
         undefined=StrictUndefined,  # a misspelt name in a template is an error
         trim_blocks=True,
         finalize=_without_control_characters,
     )
+    environment.globals["heat_map_css"] = Markup(heat_map_css())  # our own file: nothing to escape
+    environment.globals["heat_levels"] = LEVELS
+    return environment
 
 
 def _without_control_characters(value: Any) -> Any:
@@ -72,24 +76,6 @@ def _without_control_characters(value: Any) -> Any:
         return value
     # Of the same type: it may be Markup.
     return type(value)(_NOT_FOR_HTML.sub(lambda found: f"U+{ord(found[0]):04X}", value))
-
-
-def visible(token: str) -> str:
-    """A token with its invisible control and format characters as code points.
-
-    Joiners stay: emoji and Indic scripts need them.
-    """
-    shown = []
-    for character in unicodedata.normalize("NFC", token):
-        is_invisible = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        is_joiner = character in ("\u200c", "\u200d")
-        if character == " ":
-            shown.append("␣")
-        elif is_invisible and not is_joiner:
-            shown.append(f"U+{ord(character):04X}")
-        else:
-            shown.append(character)
-    return "".join(shown) or "∅"
 
 
 def font_face_rules(text: str) -> Markup:

@@ -154,7 +154,7 @@ def attention_side_by_side(
 ) -> list[dict[str, Any]]:
     """Up to `count` sentences {"source", "reference", "systems"}, in the order of the evaluation.
 
-    Each system shows its median seed: {"name", "seed", "text": its output, "table": a heat map,
+    Each system shows its median seed: {"name", "seed", "text": its output, "heat_map",
     "row": a coloured sentence, "why": the reason where there is neither}.
     """
     medians = {system.name: system.median_run(measure) for system in systems}
@@ -169,9 +169,8 @@ def attention_side_by_side(
             row = _row_of(run, source)
             reference = reference or row.get("reference")
             drawn = _drawn(run, maps[name].get(source), row)
-            of_systems.append(
-                {"name": name, "seed": run.seed, "text": None, "table": None, "row": None, **drawn}
-            )
+            empty = {"text": None, "heat_map": None, "row": None}
+            of_systems.append({"name": name, "seed": run.seed, **empty, **drawn})
         shown.append({"source": source, "reference": reference, "systems": of_systems})
     return shown
 

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from attnlab.config.part import failure_of
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.files import atomic_folder
-from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
 from attnlab.plots.figure import save_png
+from attnlab.plots.heat_map_figure import heat_map_figure
+from attnlab.plots.heat_map_html import heat_map_page
 from attnlab.plots.histograms import confusion_matrix
 from attnlab.plots.picture import Picture
+from attnlab.plots.sentences import coloured_sentences, sentences_html
 from attnlab.runs.run_folder import HEAT_MAPS, OUTBOX, step_name
 from attnlab.training.spool import RUN_FOLDER
 
@@ -45,8 +47,8 @@ PicturesOf = Callable[[pl.LightningModule], Pictures | None]
 def write_heat_maps(maps: Sequence[AttentionMap], folder: Path, title: str) -> None:
     """Write `sentence_1.png`, ..., one `attention.html`, `attention.npz`."""
     for number, attention in enumerate(maps, start=1):
-        save_png(heat_map(attention), folder / f"sentence_{number}.png")
-    (folder / "attention.html").write_text(heat_map_html(maps, title), encoding="utf-8")
+        save_png(heat_map_figure(attention), folder / f"sentence_{number}.png")
+    (folder / "attention.html").write_text(heat_map_page(maps, title), encoding="utf-8")
     save_maps(maps, folder / "attention.npz")
 
 

@@ -15,7 +15,8 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.evaluation_files import EvaluationFiles
 from attnlab.evaluation.measures import Measure, Measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
-from attnlab.plots.attention import coloured_row, heat_map_table
+from attnlab.plots.heat_map import HeatMap
+from attnlab.plots.sentences import coloured_row
 
 # Variables of a section's template, and figures by name.
 Content = tuple[dict[str, Any], dict[str, Figure]]
@@ -88,10 +89,10 @@ class ReportSection:
         }
 
     def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
-        """How a comparison draws a map: `table`, a heat map, or `row`, a coloured sentence."""
+        """What a comparison shows of a map: `heat_map`, or `row`, a coloured sentence."""
         if len(attention.target_tokens) == 1:
             return {"row": coloured_row(attention)}
-        return {"text": row.get(self.answer_key), "table": heat_map_table(attention)}
+        return {"text": row.get(self.answer_key), "heat_map": HeatMap.of(attention)}
 
 
 def drawn_rows(rows: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -78,6 +78,19 @@ def test_evaluate_replacing_unknown_words_requires_attention(copies):
     assert evaluate([copier], GreedySearch(12), copies).maps == []
 
 
+def test_maps_know_the_alignment_and_the_tokens_that_differ_from_the_reference(copies):
+    maps = evaluate([Copier(copies.target_tokenizer.size)], GreedySearch(12), copies).maps
+    sources = [attention_map.source_tokens for attention_map in maps]
+    # Unknown source tokens are copied as `<unk>`, and so are the known ones, which is wrong.
+    assert any(token not in ("<unk>", "<eos>") for source in sources for token in source)
+    for attention_map in maps:
+        reference = attention_map.source_tokens
+        wrong = [i for i, token in enumerate(reference) if token not in ("<unk>", "<eos>")]
+        assert attention_map.wrong_targets == wrong
+        diagonal = [[i, i] for i in range(len(reference) - 1)]
+        assert attention_map.sure_links.tolist() == diagonal
+
+
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_evaluate_writes_n_best_hypotheses(n_best, model, copies, tmp_path):
     found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies)

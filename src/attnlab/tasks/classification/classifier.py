@@ -63,7 +63,7 @@ class ClassifiedText:
         return AttentionMap(self.tokens, [self.label], self.attention[None], title)
 
     def _repr_html_(self) -> str:
-        from attnlab.plots.attention import sentences_html  # costs an import of matplotlib
+        from attnlab.plots.sentences import sentences_html  # costs an import of matplotlib
 
         lines = len(self.text) // 80
         return notebook_frame(sentences_html([self.map], title=None), height=100 + 35 * lines)

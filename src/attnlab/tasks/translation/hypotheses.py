@@ -11,6 +11,11 @@ from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
+from attnlab.evaluation.edit_alignment import (
+    links_of_hypothesis,
+    places_in_reference,
+    wrong_tokens,
+)
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Hypothesis, Search, attention_required
@@ -74,7 +79,8 @@ def example_maps(
     """Attention maps of the best hypotheses of a few rows of the split with this name.
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off
-    has no `<eos>`. A model without attention has no maps.
+    has no `<eos>`. A model without attention has no maps. A map knows which of its target tokens
+    differ from the reference at their place, and the corpus's alignment, if it has one.
     """
     split = data.split(name)
     rows = example_rows(split, count)
@@ -92,11 +98,16 @@ def example_maps(
         target_ids = [*best.tokens, EOS] if best.finished else best.tokens
         # Unmasked attention also looks at pads; the picture shows the real tokens' share.
         columns = batch.source_mask[i]
+        reference_ids = [*split.target[row].tolist(), EOS]
+        places = places_in_reference(target_ids, reference_ids)
         attention_map = AttentionMap(
             source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
             target_tokens=data.target_tokenizer.tokens(target_ids),
             weights=best.attention_weights[:, columns].float().cpu().numpy(),
             title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
+            sure_links=links_of_hypothesis(split.links("sure", row), places),
+            possible_links=links_of_hypothesis(split.links("possible", row), places),
+            wrong_targets=wrong_tokens(target_ids, reference_ids),
         )
         maps.append(attention_map)
     return maps

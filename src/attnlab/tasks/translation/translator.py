@@ -131,12 +131,12 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
     """
     if answer.attention is None:
         return f"<p>{escape(text)}</p>"
-    from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
+    from attnlab.plots.heat_map_html import heat_map_page  # costs an import of matplotlib
 
     # Source tokens stand upright above the columns, so the longest one adds to the height.
     longest_source_token = max(map(len, answer.source_tokens), default=0)
-    height = 100 + 9 * longest_source_token + 25 * len(answer.tokens)
-    return notebook_frame(heat_map_html([answer.map], title=None), height)
+    height = 140 + 9 * min(longest_source_token, 16) + 44 * len(answer.tokens)
+    return notebook_frame(heat_map_page([answer.map], title=None), height)
 
 
 @dataclass(frozen=True)

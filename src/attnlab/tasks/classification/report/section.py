@@ -10,8 +10,8 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
 from attnlab.evaluation.measures import read_measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
-from attnlab.plots.attention import coloured_row, coloured_sentences
 from attnlab.plots.histograms import confusion_matrix, length_histogram
+from attnlab.plots.sentences import coloured_row, coloured_sentences
 from attnlab.tasks.classification.metrics import sentence_metrics
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
 

@@ -13,8 +13,9 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
 from attnlab.evaluation.measures import read_measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
-from attnlab.plots.attention import heat_map, heat_map_table
 from attnlab.plots.curves import length_curve
+from attnlab.plots.heat_map import HeatMap
+from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram, offset_histogram
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
 from attnlab.tasks.translation.metrics import metrics_of_signatures
@@ -55,13 +56,13 @@ class TranslationSection(ReportSection):
         if offsets:
             figures["offsets"] = offset_histogram(offsets)
         for number, each in enumerate(maps[:_HEAT_MAPS], start=1):
-            figures[f"attention_{number}"] = heat_map(each)
+            figures[f"attention_{number}"] = heat_map_figure(each)
         content = {
             "by_length": by_length,
             "samples": sample_translations(read_lines(evaluation / self.sentences_file)),
             "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG_LINKS],
             "linked_tokens": len(wrong_links),
-            "tables": [heat_map_table(each) for each in maps],
+            "heat_maps": [HeatMap.of(each) for each in maps],
         }
         return content, figures
 
@@ -89,8 +90,8 @@ class TranslationSection(ReportSection):
         return found
 
     def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
-        table = heat_map_table(replace(attention, title=""))
-        return {"text": row.get(self.answer_key), "table": table}
+        untitled = replace(attention, title="")
+        return {"text": row.get(self.answer_key), "heat_map": HeatMap.of(untitled)}
 
 
 def sample_translations(

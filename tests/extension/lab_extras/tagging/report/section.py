@@ -9,7 +9,8 @@ from typing import Any
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_lines
-from attnlab.plots.attention import heat_map, heat_map_table
+from attnlab.plots.heat_map import HeatMap
+from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.tasks.report_section import Content, ReportSection
 from lab_extras.tagging.evaluation import TagAccuracy
 
@@ -29,9 +30,9 @@ class TaggingSection(ReportSection):
         mistakes = [row for row in rows if row["tags"] != row["predicted"]]
         variables = {
             "mistakes": mistakes[:MISTAKES],
-            "tables": [heat_map_table(each) for each in maps],
+            "heat_maps": [HeatMap.of(each) for each in maps],
         }
-        figures = {f"attention_{n}": heat_map(each) for n, each in enumerate(maps, start=1)}
+        figures = {f"attention_{n}": heat_map_figure(each) for n, each in enumerate(maps, start=1)}
         return variables, figures
 
     def metrics_of(
