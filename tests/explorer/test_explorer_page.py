@@ -19,7 +19,7 @@ def test_typed_sentence_shows_translation_map_and_likeliest_tokens(visit, transl
     seen.open(TEXT)
     assert seen.page.locator(".translation").inner_text().strip() == answer.text.strip()
     np.testing.assert_allclose(seen.table("own"), answer.attention, atol=1e-5)
-    assert seen.page.locator(".labels > *").all_inner_texts() == answer.tokens
+    assert seen.page.locator(".heat-labels > *").all_inner_texts() == answer.tokens
     probabilities = [
         float(text) for text in seen.page.locator(".likeliest .number").all_inner_texts()
     ]
@@ -35,7 +35,7 @@ def test_arrow_keys_move_the_cursor_and_announce_the_value(visit, translator):
     ours = translator()
     seen, answer = visit({"a": ours}), ours(TEXT)
     seen.open(TEXT)
-    seen.page.locator("svg.cells").focus()
+    seen.page.locator("svg.heat-cells").focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowUp", "ArrowUp"):
         seen.page.keyboard.press(key)
     announced = seen.page.locator("figure output")
@@ -49,15 +49,15 @@ def test_arrow_keys_move_the_cursor_and_announce_the_value(visit, translator):
 def test_tokens_are_shown_as_text_never_as_markup(visit, translator):
     seen = visit({"a": translator()})
     seen.open("<b>May</b><script>")
-    assert seen.page.locator(".heads b, main script").count() == 0
-    assert "".join(seen.page.locator(".heads > *").all_inner_texts()).startswith("<b>May</b><")
+    assert seen.page.locator(".heat-heads b, main script").count() == 0
+    assert "".join(seen.page.locator(".heat-heads > *").all_inner_texts()).startswith("<b>May</b><")
 
 
 def test_other_token_translates_the_rest_anew_and_an_unknown_one_is_refused(visit, translator):
     ours = translator()
     seen, base = visit({"a": ours}), ours(TEXT)
     seen.open(TEXT)
-    seen.page.locator(".labels button").nth(1).click()
+    seen.page.locator(".heat-labels button").nth(1).click()
     seen.settle()
     chosen = seen.page.locator(".likeliest .choice[aria-pressed=false]").first
     token = chosen.locator("bdi").inner_text()
@@ -67,7 +67,8 @@ def test_other_token_translates_the_rest_anew_and_an_unknown_one_is_refused(visi
     np.testing.assert_allclose(seen.table("branch"), branch.attention, atol=1e-5)
     np.testing.assert_allclose(seen.table("own"), base.attention, atol=1e-5)
     assert (
-        seen.page.locator("figure[data-key=branch] .labels > *").all_inner_texts() == branch.tokens
+        seen.page.locator("figure[data-key=branch] .heat-labels > *").all_inner_texts()
+        == branch.tokens
     )
     seen.page.locator("input[name=token]").fill("일")
     seen.page.keyboard.press("Enter")
@@ -136,7 +137,7 @@ def test_narrow_screen_scrolls_the_map_and_not_the_page(visit, translator):
     seen = visit({"a": translator()}, viewport={"width": 390, "height": 844})
     seen.open("March 1, 2026 " * 5)
     assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
-    widths = seen.page.locator(".map .scroll").first.evaluate(
+    widths = seen.page.locator(".map .heat-scroll").first.evaluate(
         "box => [box.scrollWidth, box.clientWidth]"
     )
     assert widths[0] > widths[1]
@@ -184,5 +185,5 @@ def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(
         assert 0 <= tab["x"] <= tab["x"] + tab["width"] <= 390, view
     assert seen.page.get_by_role("tab", name="히트맵").count() == 1
     assert seen.page.locator("html").get_attribute("lang") == "ko"
-    head = seen.page.locator(".heads .long").first  # vertical Korean would stand upside down
+    head = seen.page.locator(".heat-heads .long").first  # vertical Korean would stand upside down
     assert head.evaluate("token => getComputedStyle(token).textOrientation") == "sideways"

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlab.batch import EOS
+from attnlab.evaluation.edit_alignment import places_in_reference, wrong_tokens
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.analysis import classify
 from attnlab.tasks.translation import analysis
@@ -173,17 +174,23 @@ def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, transl
     seen.page.get_by_label("Test pairs of the corpus").select_option(index=3)
     seen.wait(pair["source"])
     assert seen.page.get_by_label("Reference translation").input_value() == pair["target"]
-    cell = float(seen.page.locator(".cells").first.get_attribute("height")) / (
-        len(pair["target"].split()) + 1
+    fed = seen.page.locator("figure[data-key=fed]")
+    shape = [len(pair["target"].split()) + 1, len(pair["source"].split()) + 1]
+    outlined = fed.locator(".heat-link.sure").evaluate_all(
+        "(links, shape) => links.map(link => ['y', 'x'].map((side, i) => "
+        "Math.round(parseFloat(link.getAttribute(side)) * shape[i] / 100)))",
+        shape,
     )
-    outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
-        "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => "
-        "Math.floor(rect.getAttribute(side) / cell)))",
-        cell,
+    own = [*ours(pair["source"]).tokens]
+    target = [*pair["target"].split(), "<eos>"]
+    places = places_in_reference(own, target)
+    free = seen.page.locator("figure[data-key=free]")
+    shared = sum(place in places for place, _ in pair["sure"])
+    assert free.locator(".heat-link.sure").count() == shared
+    wrong = free.locator(".heat-labels > *").evaluate_all(
+        "labels => labels.flatMap((label, i) => label.classList.contains('wrong') ? [i] : [])"
     )
-    own, target = ours(pair["source"]).tokens, pair["target"].split()
-    shared = sum(own[row : row + 1] == target[row : row + 1] for row, _ in pair["sure"])
-    assert seen.page.locator("figure[data-key=free] .gold.sure").count() == shared
+    assert wrong == wrong_tokens(own, target) != []
     assert (
         sorted(outlined)
         == sorted(pair["sure"])

@@ -10,7 +10,7 @@ import re
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from starlette.staticfiles import StaticFiles
 from attnlab.api import load
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
+from attnlab.plots.fonts import HANGUL, KANA, browser_font
+from attnlab.plots.heat_map_css import heat_map_css
 from attnlab.tasks.edited_source import first_known_text
 from attnlab.tasks.predictor import ExplorerPage, Predictor
 from attnlab.tasks.saved import task_of_predictor
@@ -133,6 +135,9 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")
 
+    async def heat_map_style(_: Request) -> Response:
+        return Response(heat_map_css(), media_type="text/css")
+
     headers = security_headers()
 
     async def add_headers(request: Request, respond: RequestResponseEndpoint) -> Response:
@@ -143,6 +148,9 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
     return Starlette(
         routes=[
             Route("/", index),
+            Route("/heat_map.css", heat_map_style),
+            Route("/fonts/hangul.ttf", font_route(HANGUL)),
+            Route("/fonts/kana.ttf", font_route(KANA)),
             Route("/api/models", list_models),
             Route("/api/{name}", analyse, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE)),
@@ -152,6 +160,15 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
             Middleware(BaseHTTPMiddleware, add_headers),
         ],
     )
+
+
+def font_route(family: str) -> Callable[[Request], Awaitable[Response]]:
+    """Serves a font of the package, for machines that have none for its script."""
+
+    async def font(_: Request) -> Response:
+        return Response(browser_font(family), media_type="font/ttf")
+
+    return font
 
 
 def page_of(name: str, model: Predictor) -> ExplorerPage:

@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib
@@ -73,6 +74,19 @@ def font_files() -> dict[str, Path]:
         assert spec.origin is not None
         files[family] = Path(spec.origin).parent / "fonts" / name
     return files
+
+
+@cache
+def browser_font(family: str) -> bytes:
+    """The file of a font without the source tables of its hints, which browsers refuse."""
+    stream = BytesIO()
+    with TTFont(font_files()[family], lazy=True, recalcTimestamp=False) as font:
+        tags = list(font.keys())
+        for tag in tags:
+            if tag.startswith("TSI"):
+                del font[tag]
+        font.save(stream)
+    return stream.getvalue()
 
 
 @cache

@@ -18,7 +18,7 @@ import { weights } from "explorer/views/weights.js";
 const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, classify];
 const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 const START = { text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null,
-  pads: null, changes: null, reference: null, lang: "", theme: "", ...OF_THE_TOKENS };
+  pads: null, changes: null, reference: null, relative: false, lang: "", theme: "", ...OF_THE_TOKENS };
 
 const app = document.getElementById("app");
 let state = START;
@@ -132,6 +132,8 @@ function takeAway(now) {
   };
   const view = document.getElementById.bind(document, "view");
   return h("span", { class: "switches" },
+    kind(now) === "translation" && h("label", {}, h("input", { type: "checkbox", class: "heat-relative", checked: now.relative,
+      onchange: ({ currentTarget: { checked } }) => update({ relative: checked }) }), say("relative")),
     !isSaved && h("button", { type: "button", onclick: copy }, say("copyLink")),
     h("button", { type: "button", onclick: () => savePicture(view()) }, "PNG"),
     h("button", { type: "button", onclick: () => saveCsv(view()) }, "CSV"),
@@ -165,6 +167,8 @@ function tabs(now) {
 
 async function start() {
   models = await ask(["models", null]);
+  // A font that comes after the first drawing would move what was scrolled into view.
+  await document.fonts.load('15px "attnlab hangul"', "한").catch(() => null);
   state = read(isSaved ? savedState : location.hash.slice(1));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update({}));
   addEventListener("hashchange", () => {

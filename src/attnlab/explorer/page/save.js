@@ -23,7 +23,7 @@ export function saveCsv(view) {
   const parts = [];
   for (const figure of view.querySelectorAll("figure.map")) {
     const map = drawn.get(figure.dataset.key);
-    if (map?.attention && figure.querySelector("svg.cells")) {
+    if (map?.attention && figure.querySelector("svg.heat-cells")) {
       parts.push([["", ...map.source], ...map.attention.map((row, i) => [map.target[i], ...row])]);
     } else if (figure.querySelector("[data-weight]")) {
       const tokens = [...figure.querySelectorAll("[data-weight]")];
@@ -44,13 +44,18 @@ export function saveCsv(view) {
 /** The view as a picture, twice as fine as on the screen, with all that scrolls unfolded. */
 export async function savePicture(view) {
   const css = await styles();
-  const wide = [...view.querySelectorAll(".scroll")].map((box) => box.scrollWidth + 40);
+  const wide = [...view.querySelectorAll(".scroll, .heat-scroll")].map((box) => box.scrollWidth + 40);
   const width = Math.max(view.scrollWidth, ...wide);
-  const high = [...view.querySelectorAll(".scroll")].map((box) => box.scrollHeight - box.clientHeight);
+  const high = [...view.querySelectorAll(".scroll, .heat-scroll")].map((box) => box.scrollHeight - box.clientHeight);
   const height = view.scrollHeight + high.reduce((sum, each) => sum + each, 0) + 40;
   const body = document.createElementNS("http://www.w3.org/1999/xhtml", "body");
-  const more = ".scroll { overflow: visible; max-height: none; } body { padding: 0 16px; } .map { max-width: none; }";
-  body.append(h("style", {}, `${css}\n${more}`), view.cloneNode(true));
+  const more = ".scroll, .heat-scroll { overflow: visible; max-height: none; } body { padding: 0 16px; } .map { max-width: none; }";
+  const copy = view.cloneNode(true);
+  // Cells go by the height of the window, and the picture has another one.
+  const cells = [...view.querySelectorAll(".heat-cells")].map((each) => each.querySelector("rect").getBoundingClientRect().height);
+  copy.querySelectorAll(".heat-map:has(.heat-cells)").forEach((figure, i) => figure.style.setProperty("--heat-largest", `${cells[i]}px`));
+  const relative = h("input", { type: "checkbox", class: "heat-relative", hidden: true, checked: document.querySelector(".heat-relative")?.checked });
+  body.append(h("style", {}, `${css}\n${more}`), relative, copy);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" data-theme="${document.documentElement.dataset.theme}">`
     + `<foreignObject width="100%" height="100%">${new XMLSerializer().serializeToString(body)}</foreignObject></svg>`;
   const image = new Image();
@@ -64,7 +69,12 @@ export async function savePicture(view) {
   canvas.toBlob((blob) => download("attention.png", blob));
 }
 
-const styles = async () => document.querySelector("style")?.textContent ?? (await fetch("style.css")).text();
+async function styles() {
+  const inside = document.querySelector("style")?.textContent;
+  if (inside) return inside;
+  const files = await Promise.all(["heat_map.css", "style.css"].map(async (name) => (await fetch(name)).text()));
+  return files.join("\n").replaceAll(/@font-face \{[^}]*\}/g, ""); // a file has no fonts beside it
+}
 
 /** The page with its modules, its style and the answers inside of one file. */
 export async function savePage(answers, state) {

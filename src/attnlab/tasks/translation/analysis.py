@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.edit_alignment import (
+    links_of_hypothesis,
+    places_in_reference,
+    wrong_tokens,
+)
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 from attnlab.tasks.cleaning import cleaned
@@ -118,6 +125,37 @@ def score(
         ids = known_ids(translator, target)
     answer = read_target(translator, source, ids, intervene)
     return answer | {"text": translator.target_tokenizer.decode(ids)}
+
+
+def marks(
+    translator: Translator,
+    ids: Sequence[int],
+    reference: Sequence[int],
+    sure: Sequence[tuple[int, int]] = (),
+    possible: Sequence[tuple[int, int]] = (),
+) -> dict[str, Any]:
+    """What a heat map marks of a translation: known links, and tokens unlike the reference.
+
+    Args:
+        ids: of the translation's tokens.
+        reference: ids of the reference's tokens.
+        sure, possible: links [position, source position] of the reference.
+
+    Returns:
+        sure and possible, links of the translation, each in one of them; wrong, positions of the
+        tokens that differ from the reference at their place.
+    """
+    places = places_in_reference(ids, reference)
+    only_possible = [link for link in possible if link not in sure]
+    return {
+        "sure": links_of_hypothesis(as_links(sure), places).tolist(),
+        "possible": links_of_hypothesis(as_links(only_possible), places).tolist(),
+        "wrong": wrong_tokens(ids, reference),
+    }
+
+
+def as_links(links: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(links, dtype=np.int64).reshape(-1, 2)
 
 
 def read_target(

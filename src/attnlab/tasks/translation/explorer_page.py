@@ -10,7 +10,7 @@ from attnlab.data.prepared import PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.predictor import ExplorerPage
-from attnlab.tasks.translation.analysis import parts_of, score, translate
+from attnlab.tasks.translation.analysis import marks, parts_of, score, translate
 from attnlab.tasks.translation.beam_tree import beam
 from attnlab.tasks.translation.step_numbers import step_numbers
 from attnlab.tasks.translation.translator import Translator
@@ -20,6 +20,7 @@ MAX_PAIRS = 200  # test pairs that the page offers
 ANALYSES: dict[str, Callable[..., Any]] = {
     "translate": translate,
     "score": score,
+    "marks": marks,
     "beam": beam,
     "step_numbers": step_numbers,
 }

@@ -3,7 +3,8 @@
 import { ask, isSaved } from "explorer/ask.js";
 import { changesOf, changesPanel, isChanged, padFields, sliders } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
-import { colour, ink } from "explorer/colours.js";
+import { level } from "explorer/colours.js";
+import { label } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
 const NO_PADS = { before: 0, behind: 0, mask: true };
@@ -58,11 +59,11 @@ function colouredSentence(key, { source, attention }, title, hidden = [], onhide
     h("div", { class: "tokens coloured", role: "group", "aria-label": title }, source.map((token, i) => {
       const shade = attention[i] / most;
       const place = i - before;
-      const properties = { style: { background: colour(shade), color: ink(shade) }, title: `${token}: ${attention[i].toFixed(5)}`,
-        "data-weight": attention[i].toFixed(6), "aria-label": `${token} ${attention[i].toFixed(3)}` };
-      const content = [h("bdi", {}, token), h("small", {}, attention[i].toFixed(2))];
-      return onhide === null ? h("span", { ...properties, role: "img" }, content)
-        : h("button", { ...properties, type: "button", disabled: isSaved || place < 0 || place >= length, class: hidden.includes(place) ? "is-hidden" : "",
+      const properties = { title: `${label(token)}: ${attention[i].toFixed(5)}`,
+        "data-weight": attention[i].toFixed(6), "aria-label": `${label(token)} ${attention[i].toFixed(3)}` };
+      const content = [h("bdi", {}, label(token)), h("small", {}, attention[i].toFixed(2))];
+      return onhide === null ? h("span", { ...properties, class: `heat-${level(shade)}`, role: "img" }, content)
+        : h("button", { ...properties, type: "button", disabled: isSaved || place < 0 || place >= length, class: `heat-${level(shade)}${hidden.includes(place) ? " is-hidden" : ""}`,
           "aria-pressed": String(hidden.includes(place)), onclick: () => onhide(place) }, content);
     })));
 }

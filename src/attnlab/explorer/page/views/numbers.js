@@ -2,7 +2,7 @@
 
 import { ask } from "explorer/ask.js";
 import { h } from "explorer/dom.js";
-import { colour, ink } from "explorer/colours.js";
+import { level } from "explorer/colours.js";
 import { say } from "explorer/words.js";
 
 const FOLDED = 6; // numbers of a vector that are shown at first
@@ -68,7 +68,7 @@ export const numbers = {
           h("tbody", {}, source.map((token, j) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, token)),
             h("td", {}, head.energies[step][j].toFixed(4)), h("td", {}, head.visible[step][j] ? "1" : "−∞"),
             more.map((name) => h("td", {}, head[name][step][j].toFixed(4))),
-            h("td", { style: { background: colour(head.weights[step][j]), color: ink(head.weights[step][j]) } }, head.weights[step][j].toFixed(4)),
+            h("td", { class: `heat-${level(head.weights[step][j])}` }, head.weights[step][j].toFixed(4)),
             h("td", { class: "text" }, vector(head.keys[j])), h("td", { class: "text" }, vector(head.values[j]))))))),
         h("dl", { class: "vectors" }, h("dt", {}, `${say("context")} ${names.context}`), h("dd", {}, vector(head.context[step]))))),
       h("dl", { class: "vectors" }, h("dt", {}, `${say("output")} P(yₜ)`), h("dd", {},

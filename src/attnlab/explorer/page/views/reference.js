@@ -3,6 +3,7 @@
 import { ask, isSaved } from "explorer/ask.js";
 import { h } from "explorer/dom.js";
 import { heatMap } from "explorer/heat_map.js";
+import { marksOf } from "explorer/marks.js";
 import { say } from "explorer/words.js";
 import { differing } from "explorer/views/translate.js";
 
@@ -14,12 +15,12 @@ export const reference = {
     const target = state.reference ?? base.text;
     const pairs = await ask(["pairs", { model: state.model }]);
     const fed = await ask(["score", { model: state.model, text: state.text, target }]);
-    return { base, target, fed, pairs, gold: pairs.find((pair) => pair.source === state.text && pair.target === target) };
+    const gold = pairs.find((pair) => pair.source === state.text && pair.target === target);
+    return { base, target, fed, pairs, gold, marks: await marksOf(state.model, base, fed, gold),
+      fedMarks: gold && await marksOf(state.model, fed, fed, gold) };
   },
 
-  draw(state, { base, target, fed, pairs, gold }, update) {
-    const same = ([row]) => base.target[row] === fed.target[row];
-    const shared = gold && { sure: gold.sure.filter(same), possible: gold.possible.filter(same) };
+  draw(state, { base, target, fed, pairs, gold, marks, fedMarks }, update) {
     const total = (answer) => answer.log_probs.reduce((sum, each) => sum + each, 0).toFixed(4);
     return h("div", {},
       h("section", { class: "panel" },
@@ -34,8 +35,8 @@ export const reference = {
       h("p", { class: "quiet" }, say("referenceHint")),
       gold?.possible.length > 0 && fed.attention && h("p", { class: "agreement" }, say("goldAgreement", ...agreement(fed, gold)))),
       h("div", { class: "maps" },
-        heatMap("fed", fed, { abreast: 2, changed: differing(fed, base), gold, title: say("fed", total(fed)) }),
-        heatMap("free", base, { abreast: 2, changed: differing(base, fed), gold: shared, title: say("free", total(base)) })),
+        heatMap("fed", fed, { abreast: 2, changed: differing(fed, base), marks: fedMarks, title: say("fed", total(fed)) }),
+        heatMap("free", base, { abreast: 2, marks, title: say("free", total(base)) })),
       h("div", { class: "scroll" }, h("table", { class: "effects" }, h("caption", {}, say("stepByStep")),
         h("thead", {}, h("tr", {}, ["step", "referenceToken", "logProb", "likeliestToken", "probability"].map((name) =>
           h("th", { scope: "col" }, say(name === "step" ? "chooseStep" : name))))),

@@ -3,6 +3,7 @@
 import { ask, isSaved } from "explorer/ask.js";
 import { h } from "explorer/dom.js";
 import { heatMap } from "explorer/heat_map.js";
+import { marksOfPair } from "explorer/marks.js";
 import { say } from "explorer/words.js";
 
 /** What to force so that a translation goes on from another token. */
@@ -18,16 +19,17 @@ export const translate = {
   kind: "translation",
 
   async load(state, base) {
-    if (!state.branch) return { base, branch: null };
+    const marks = await marksOfPair(state.model, state.text, base);
+    if (!state.branch) return { base, marks, branch: null };
     const body = { model: state.model, text: state.text, intervene: { force: forced(base, state.branch) } };
     try {
-      return { base, branch: await ask(["translate", body]) };
+      return { base, marks, branch: await ask(["translate", body]) };
     } catch (error) {
-      return { base, branch: null, refused: error.message };
+      return { base, marks, branch: null, refused: error.message };
     }
   },
 
-  draw(state, { base, branch, refused }, update) {
+  draw(state, { base, marks, branch, refused }, update) {
     const step = Math.min(state.step ?? 0, base.target.length - 1);
     const onselect = (row) => update({ step: row, branch: null });
     const changed = branch ? differing(branch, base) : [];
@@ -35,7 +37,7 @@ export const translate = {
     return h("div", {},
       panel(base, step, state, update, refused),
       h("div", { class: "maps" },
-        heatMap("own", base, { selected: step, onselect, abreast, title: branch && say("ownTranslation", base.text) }),
+        heatMap("own", base, { selected: step, onselect, marks, abreast, title: branch && say("ownTranslation", base.text) }),
         branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
           title: say("branchTranslation", branch.text, branch.score.toFixed(4)) })));
   },
