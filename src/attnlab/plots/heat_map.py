@@ -20,7 +20,7 @@ from attnlab.plots.colour_scale import LEVELS
 from attnlab.plots.labels import visible
 
 _LEAST_WEIGHT = 0.005  # smaller ones would be written as 0
-_PIXELS_A_COLUMN = 9  # of the terminal columns of a label
+_PIXELS_A_COLUMN = 10  # of the terminal columns of a label
 _LABEL_PADDING = 18
 _WIDEST_HEAD = 3  # terminal columns
 

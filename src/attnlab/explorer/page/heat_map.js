@@ -92,7 +92,7 @@ export function heatMap(name, answer, { selected = null, onselect = null, change
   }
 
   const widest = Math.max(0, ...target.map((token) => terminalColumns(label(token)))) + (wrong.size ? 2 : 0);
-  const sizes = { "--columns": columns, "--rows": rows, "--label-width": `${9 * widest + 18}px` };
+  const sizes = { "--columns": columns, "--rows": rows, "--label-width": `${10 * widest + 18}px` };
   if (abreast > 1) sizes["--heat-smallest"] = "20px";
   return h("figure", { class: "map heat-map", "data-key": name, style: sizes },
     title && h("figcaption", {}, title),
