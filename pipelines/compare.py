@@ -4,7 +4,7 @@
     python pipelines/compare.py sweep=3f2a metric=exact_match "baseline=no attention"
     python pipelines/compare.py runs=[<MLflow run id>,<another>,...]
     python pipelines/compare.py "filter=tags.sweep = '3f2a...' and params.attention != 'none'"
-    python pipelines/compare.py builds=[build/attentions/dot-1,build/attentions/bahdanau-1]
+    python pipelines/compare.py builds=[build/dot-1,build/bahdanau-1]
     into=build/comparison
 
 Runs that agree in all choices but the seed are one system. Writes one offline page (index.html),

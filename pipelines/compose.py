@@ -1,7 +1,7 @@
 """Compose: params.yaml -> build/resolved.yaml, the one config that all later stages read.
 
     python pipelines/compose.py [overrides, which take precedence over params.yaml]
-    python pipelines/compose.py into=build/attentions/dot-1 model/attention=dot seed=1
+    python pipelines/compose.py into=build/dot-1 model/attention=dot seed=1
 
 `into` is the folder of the result, and of what the stages write that read it. The prepared data lie
 in build/data.

@@ -62,7 +62,7 @@ class CompareSettings(Settings):
     runs: MLflow run ids, [<id>, ...].
     filter: MLflow's search among the runs, such as "tags.sweep = 'abc' and params.attention !=
         'none'".
-    builds: folders that the stages of DVC built, [build/attentions/dot-1, ...].
+    builds: folders that the stages of DVC built, [build/dot-1, ...].
     metric: what systems are ranked and tested by; null: bleu, or else exact_match or accuracy.
     baseline: a system that the others are tested against; null: all pairs.
     samples: of the bootstrap, which `seed` starts.
