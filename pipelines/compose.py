@@ -29,4 +29,4 @@ if __name__ == "__main__":
 
             into, overrides = read_arguments(sys.argv[1:])
             resolved = compose(read_params(), overrides, into)
-            write_resolved(resolved, into)  # with a digest of each section
+            write_resolved(resolved, into)  # and each section as a file

@@ -33,7 +33,8 @@ def copy_of_project(folder: Path) -> Path:
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     (folder / ".dvc").mkdir()
-    shutil.copy(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
+    for name in ("config", "plots.html"):
+        shutil.copy(ROOT / ".dvc" / name, folder / ".dvc" / name)
     choose(folder, overrides=[*TINY[1:], "tracking=none"], data="copy")
     return folder
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import pytest
 import yaml
 from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
 from entry_points import ROOT, TINY
+
+from attnlab.config.params import leaves
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_path")]
 
@@ -78,12 +81,12 @@ def test_choice_makes_only_its_own_stages_stale(
     dvc(copy, "repro", "compose")
     changed = json.loads(dvc(copy, "status", "--json"))
     assert {
-        stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)
+        stage for stage, changes in changed.items() if "build/sections/" in json.dumps(changes)
     } == stages
 
 
 def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
-    """DVC's run cache ignores keys called `size`.
+    """DVC's run cache ignores params called `size`.
 
     Another beam must not get the results of the last one.
     """
@@ -188,17 +191,43 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
     assert resolved["model"]["attention"]["_target_"].endswith("DotScore")
 
     header, *rows = csv.reader(dvc(copy, "exp", "show", "--csv", "--hide-workspace").splitlines())
+    # Metrics and params come first, and what the stages depend on is beyond the screen.
+    shown = ["aer", "bleu", "chrf", "exact_match", "perplexity", "experiment", "data", "padding"]
+    assert header[5 : 5 + len(shown)] == shown
+    params = yaml.safe_load((copy / "params.yaml").read_text(encoding="utf-8"))
+    after = header[10 + len(leaves(params)) :]
+    assert all(name == "conf" or "/" in name for name in after), after
     name, bleu = header.index("Experiment"), header.index("bleu")
     scores = {row[name]: row[bleu] for row in rows if row[name]}
     assert "dot" in scores
     assert len(scores) >= 3  # with the two of the queue
     assert all(scores.values())
-    assert "build/evaluation/metrics.json" in printed["dvc metrics diff HEAD dot"]
+    assert "build/report/summary.json" in printed["dvc metrics diff HEAD dot"]
+    whole = "dvc metrics diff HEAD dot --targets build/evaluation/metrics.json"
+    assert "attention_entropy" in printed[whole]
     page = (copy / "dvc_plots" / "index.html").read_text(encoding="utf-8")
     pictures = [path.name for path in (copy / "dvc_plots").rglob("*.png")]
-    for name in ("curves", "attention_1", "lengths"):
+    for name in ("attention_1", "lengths"):
         assert f"{name}.png" in page
         assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
+
+
+def test_plots_diff_draws_the_curves_of_both_experiments_in_one_chart(copy: Path) -> None:
+    others = {"training": {"max_steps": 8}}
+    choose(copy, **others)
+    dvc(copy, "repro")
+    dvc(copy, "plots", "diff", "HEAD", "workspace")
+    page = (copy / "dvc_plots" / "index.html").read_text(encoding="utf-8")
+    charts = re.findall(r"var spec = (.*);\n", page)
+    specs = [json.loads(chart) for chart in charts]
+    titles = [spec["title"]["text"].removeprefix("build/report/curves/") for spec in specs]
+    assert titles[0] == "validation/free_running/bleu.csv", "validation comes first"
+    assert {"validation/teacher_forced/token_nll.csv", "train/token_nll.csv"} <= set(titles)
+
+    rows = specs[titles.index("validation/teacher_forced/token_nll.csv")]["data"]["values"]
+    assert {row["rev"]: row["step"] for row in rows} == {"HEAD": "4", "workspace": "8"}
+    assert all(float(row["token_nll"]) > 0 for row in rows)
+    assert "img { max-width: 550px;" in page, "DVC's page is not ours"
 
 
 def test_matrix_of_attentions_is_trained_and_compared(copy: Path) -> None:

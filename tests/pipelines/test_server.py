@@ -244,7 +244,7 @@ def test_heat_map_opens_among_the_artifacts(page: playwright.Page) -> None:
     run_link(page, RUNS[0]).click()
     page.get_by_role("tab", name="Artifacts").click()
     open_artifact(page, "attention", "step_000004", "attention.html")
-    cells = page.frame_locator("iframe").locator("tbody td")
+    cells = page.frame_locator("iframe").locator(".heat-cells g")
     cells.first.wait_for()
     assert cells.count() > 3
 

@@ -6,6 +6,7 @@ They say clearly what is missing.
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,33 @@ def test_report_writing_interrupted_leaves_the_previous_report_or_none(
         "report",
         "training",
     ]
+
+
+def test_report_writes_a_table_of_each_curve_and_a_summary(translation: Path) -> None:
+    """DVC draws the tables of several experiments in one chart; an empty cell would be a 0."""
+    (translation / "training" / "history.csv").write_text(
+        "step,epoch,name,value\n"
+        "10,0,train/token_nll,2.5\n"
+        "20,1,train/token_nll,1.25\n"
+        "20,1,validation/free_running/bleu,30.5\n"
+    )
+    write(translation)
+    report = translation / "report"
+    tables = {
+        path.relative_to(report / "curves").as_posix(): path.read_text()
+        for path in (report / "curves").rglob("*.csv")
+    }
+    assert tables == {
+        "train/token_nll.csv": "step,token_nll\n10,2.5\n20,1.25\n",
+        "validation/free_running/bleu.csv": "step,bleu\n20,30.5\n",
+    }
+    assert "curves.png" not in {path.name for path in report.rglob("*.png")}
+
+    measured = json.loads((translation / "evaluation" / "metrics.json").read_text())
+    summary = json.loads((report / "summary.json").read_text())
+    assert summary == {name: measured[name] for name in summary}
+    assert {"bleu", "exact_match"} <= set(summary)
+    assert "token_nll" not in summary
 
 
 def test_page_names_a_missing_stage(translation: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,20 @@ def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
     for points in history.values():
         points.sort(key=lambda point: point[0])
     return history
+
+
+def write_curves(history: Mapping[str, Sequence[tuple[int, float]]], folder: Path) -> None:
+    """Write a file for each learning curve: `<name>.csv` with the columns step and value.
+
+    The value's column has the last word of the name, as `bleu` of `validation/free_running/bleu`.
+    One table of all curves would have empty cells, for they have values at different steps, and
+    charts of DVC draw an empty cell as 0.
+    """
+    folder.mkdir()
+    for name, points in history.items():
+        path = folder / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["step", name.rpartition("/")[2]])
+            writer.writerows(points)

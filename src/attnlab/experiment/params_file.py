@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
-from attnlab.config.identity import config_digest
 from attnlab.config.params import leaves
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.command_callback import CommandCallback
 from attnlab.experiment.override_text import quoted
 from attnlab.experiment.sections import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
-from attnlab.files import atomic_file
+from attnlab.files import atomic_file, atomic_folder
 
 INTO = "build"
 # Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would
@@ -79,17 +77,6 @@ def _chosen(params: dict[str, Any]) -> list[str]:
     return chosen
 
 
-def digests(resolved: dict[str, Any]) -> dict[str, str]:
-    """SHA-256 of each section, which the stages depend on beside the section itself.
-
-    DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the
-    same params before (`dvc.stage.cache`), so that another beam size alone would get the results of
-    the last one.
-    """
-    names = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
-    return {name: config_digest({name: resolved[name]}) for name in names}
-
-
 def _as_override(value: Any) -> str:
     """A value in Hydra's override grammar."""
     if value is None:
@@ -123,9 +110,14 @@ def read_params() -> dict[str, Any]:
 
 
 def write_resolved(resolved: dict[str, Any], into: str) -> None:
-    """Write the config, and a digest of each section that a stage depends on."""
+    """Write the config, and each section that a stage depends on to `sections/<name>.yaml`."""
     with atomic_file(Path(into, "resolved.yaml")) as path:
-        text = OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True)
-        path.write_text(text, encoding="utf-8")
-    with atomic_file(Path(into, "digests.yaml")) as path:
-        path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")
+        path.write_text(_as_yaml(resolved), encoding="utf-8")
+    with atomic_folder(Path(into, "sections")) as folder:
+        for name in {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}:
+            text = _as_yaml({name: resolved[name]})
+            (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def _as_yaml(config: dict[str, Any]) -> str:
+    return OmegaConf.to_yaml(OmegaConf.create(config), sort_keys=True)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name, leaves, value_at
 from attnlab.evaluation.corpus_metric import CorpusMetric
-from attnlab.evaluation.evaluation_files import METRICS, SIGNATURES, read_history, read_json
+from attnlab.evaluation.evaluation_files import (
+    METRICS,
+    SIGNATURES,
+    read_history,
+    read_json,
+    write_curves,
+)
 from attnlab.evaluation.measures import Measure
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, write_json
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
 from attnlab.tasks.report_section import ReportSection
 
+SUMMARY = "summary.json"
 # What "What was run" shows: paths in the config.
 _CHOICES = (
     "data", "data.tokenizer", "padding", "model.encoder", "model.bridge", "model.attention",
@@ -39,8 +46,9 @@ def write_report(
 ) -> None:
     """Write `into`/index.html, whole or not at all; the same inputs give the same bytes.
 
-    The figures are also written to `into`/pictures/<name>.png, for programs that show pictures of
-    several experiments side by side.
+    Beside the page lie files for programs that compare experiments, such as DVC:
+    pictures/<name>.png, curves/<metric>.csv for each learning curve, and summary.json with the
+    metrics at the top of the page.
 
     Args:
         config: the composed experiment, plain values.
@@ -58,11 +66,14 @@ def write_report(
     stats = read_json(data / "stats.json", "prepare")
 
     content, figures = section.content(evaluation, stats)
-    curves = learning_curves(read_history(training / "history.csv"))
-    if curves is not None:
-        figures["curves"] = curves
     pictures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures.items()}
     inline_pictures = {name: inline_png(png) for name, png in pictures.items()}
+
+    # Programs that compare experiments draw their curves in one chart, from the files.
+    history = read_history(training / "history.csv")
+    curves = learning_curves(history)
+    if curves is not None:
+        inline_pictures["curves"] = inline_png(png_bytes(curves, PAGE_DPI))
 
     own = {name: metric.measure(name) for name, metric in own_metrics.items()}
     metrics = {measure.name: measure for measure in _in_order(section, own, measured)}
@@ -86,7 +97,14 @@ def write_report(
         (folder / "pictures").mkdir()
         for name, png in pictures.items():
             (folder / "pictures" / f"{name}.png").write_bytes(png)
+        write_curves(history, folder / "curves")
+        write_json(folder / SUMMARY, _summary(measured, headlines))
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _summary(measured: Mapping[str, Any], headlines: Sequence[str]) -> dict[str, Any]:
+    """The metrics at the top of the page; all of them where the task names none."""
+    return {name: measured[name] for name in headlines or measured}
 
 
 def _in_order(
