@@ -38,6 +38,15 @@ class Measure:
         return -1 if self.better == "↓" else 1
 
     @property
+    def scale(self) -> str:
+        """`0–100`, `0–1`, `nats`, or empty for counts and all else."""
+        if self.most == 100:
+            return "0–100"
+        if self.most == 1:
+            return "0–1"
+        return "nats" if self.meaning.startswith("nats") else ""
+
+    @property
     def heading(self) -> str:
         return f"{self.label} {self.better}".strip()
 

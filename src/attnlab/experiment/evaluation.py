@@ -28,6 +28,7 @@ from attnlab.evaluation.evaluation_files import (
     read_json,
     read_lines,
 )
+from attnlab.evaluation.measures import Measures
 from attnlab.evaluation.own_metrics import RecordedMetric, measured
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
@@ -204,7 +205,7 @@ def evaluate_and_track(
         run.log_images(
             f"test/{HEAT_MAPS}", made_at, lambda folder: _write_images(into, folder, count)
         )
-    print_metrics(metrics)
+    print_metrics(metrics, experiment)
     shown = [f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None]
     log.info("test split: %s; all of it in %s", " · ".join(shown), into)
 
@@ -270,11 +271,28 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     return " · ".join(parts)[:250]  # MLflow's limit
 
 
-def print_metrics(metrics: Metrics) -> None:
-    """A table of the metrics of the test split, by their names."""
-    table = Table("metric", "test split", title="Results")
-    for name, value in sorted(metrics.items()):
-        table.add_row(name, _shown(value))
+# Columns of the table of metrics: a scale each, and the last one for what has none of them.
+_SCALES = ("0–100", "0–1", "nats", "")
+
+
+def print_metrics(metrics: Metrics, experiment: Experiment) -> None:
+    """A table of the metrics of the test split in the order of the report, a column for a scale."""
+    # Imported here, since the section draws figures, and matplotlib takes a second.
+    section = experiment.task.report_section()
+    own = [metric.measure(name) for name, metric in experiment.metrics.items()]
+    measures = Measures((*section.measures, *own))
+    in_order = measures.in_order(metrics)
+    in_order += [name for name in sorted(metrics) if name not in in_order]  # facts of the split
+
+    of_scales = {name: measures.named(name).scale for name in in_order}
+    scales = [scale for scale in _SCALES if scale in of_scales.values()]
+    table = Table("test split", title="Results")
+    for scale in scales:
+        table.add_column(scale or "other", justify="right")
+    for name in in_order:
+        label = f"{name} {measures.named(name).better}".strip()
+        cells = [_shown(metrics[name]) if scale == of_scales[name] else "" for scale in scales]
+        table.add_row(label, *cells)
     Console().print(table)
 
 

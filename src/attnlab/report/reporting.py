@@ -119,6 +119,6 @@ def show_build() -> None:
         )
     metrics = json.loads(path.read_text(encoding="utf-8"))
     experiment = compose(folder=Path("build"), name="resolved")
-    print_metrics(metrics)
+    print_metrics(metrics, experiment)
     print(f"report: {Path(outputs()['report'], 'index.html').resolve()}")
     print(f"MLflow: {where_to_look(experiment)}")
