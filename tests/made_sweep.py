@@ -213,7 +213,6 @@ def write_sweep(
             points=len(points) + failed,
             run_id=None,
             started=started,
-            quiet=False,
             ended=started + 100,
         )
     )

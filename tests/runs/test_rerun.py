@@ -15,7 +15,7 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 AWAY = {"uri": "http://127.0.0.1:9", "when_unreachable": "warn"}
 SWEEP = SweepRecord(
-    "0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False
+    "0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0
 )
 
 

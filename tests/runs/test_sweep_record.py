@@ -34,7 +34,6 @@ SWEEP = SweepRecord(
     4,
     "run",
     10.0,
-    True,
 )
 
 

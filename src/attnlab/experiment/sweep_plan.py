@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import shutil
 import sys
@@ -38,6 +39,12 @@ NOT_OF_THE_IDENTITY = (
     "rerun",
     "dry_run",
     "save_every_minutes",
+)
+# Loggers of Hydra's launchers, which name each job when it starts. A sweep prints its own lines.
+_LAUNCHERS = (
+    "hydra._internal.core_plugins.basic_launcher",
+    "hydra_plugins.hydra_joblib_launcher._core",
+    "hydra_plugins.hydra_submitit_launcher.submitit_launcher",
 )
 
 
@@ -145,8 +152,9 @@ class SweepPlan:
             points=self.points,
             run_id=None,
             started=0.0,
-            quiet=self.processes.share_terminal,
         )
+        for name in _LAUNCHERS:
+            logging.getLogger(name).setLevel(logging.WARNING)
         return lead_sweep(record, first.tracking, first.paths.runs_folder, self.processes)
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,14 @@ import psutil
 
 from attnlab.config.names import readable_name
 from attnlab.errors import masked
-from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of
+from attnlab.runs.sweep_record import (
+    OUTPUT,
+    JobRecord,
+    SweepFolder,
+    SweepRecord,
+    choices_of,
+    name_of,
+)
 
 # Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
@@ -67,7 +74,7 @@ def running(
     config: of what the job runs, composed, not checked yet.
 
     Yields None where no sweep's first process leads. What the job prints goes to
-    `output/output.log` where several jobs run at once.
+    `output/output.log`.
     """
     if FOLDER_VARIABLE not in os.environ:
         yield None
@@ -84,7 +91,7 @@ def running(
     job = SweepJob(folder, sweep, record)
     token = _JOB.set(job)
     try:
-        with _output_to(output / "output.log") if sweep.quiet else nullcontext():
+        with _output_to(output / OUTPUT):
             yield job
     except BaseException as error:
         job.update(status="failed", ended=time.time(), error=error_sentence(error))

@@ -9,12 +9,10 @@ import os
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.project import pipeline_command
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
+from attnlab.runs.sweep_display import print_ranking, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
 from attnlab.runs.sweep_record import (
     LOCK,
@@ -38,7 +37,6 @@ from attnlab.runs.sweep_settings import JobProcesses
 from attnlab.runs.tracking import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
-_LOOK_INTERVAL = 1.0  # seconds
 
 
 @contextmanager
@@ -70,7 +68,12 @@ def lead_sweep(
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
-            progress = showing_progress(folder, record.points, launcher.workers, record.started)
+            points = "1 point" if record.points == 1 else f"{record.points} points"
+            print(f"sweep {record.identity} ({record.name}): {points}", file=sys.stderr)
+            print(f"MLflow: {tracking.where_to_look(runs_folder)}", file=sys.stderr)
+            progress = showing_progress(
+                folder, runs_folder, record.points, launcher.workers, record.started
+            )
             try:
                 with _job_environment(folder), progress:
                     yield folder
@@ -126,11 +129,12 @@ def _close(
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
     failed = [job.name for job in jobs if job.status == "failed"]
-    print(_closing_line(record, finished), file=sys.stderr)
-
     ranked = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
+    print_ranking(ranked, jobs)
+    print(_closing_line(record, finished), file=sys.stderr)
+
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
     run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
     for best in ranked[:1]:
@@ -163,56 +167,6 @@ def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
     places = [text for text in record.overrides if text.startswith(place_settings)]
     words = shlex.join([f"sweep={record.identity}", *places])
     return f"{line}; compare them: {pipeline_command('compare')} {words}"
-
-
-@contextmanager
-def showing_progress(
-    folder: SweepFolder, points: int, workers: int, start: float
-) -> Iterator[None]:
-    """Print `sweep: 3 of 12 done, 2 running, 0 failed, 0:04:10 left` whenever a job ends."""
-    is_over = threading.Event()
-
-    def watch() -> None:
-        shown, last_look = 0, False
-        while not last_look:
-            last_look = is_over.wait(_LOOK_INTERVAL)
-            jobs = folder.jobs(start)
-            ended = sum(job.ended is not None for job in jobs)
-            if ended > shown:
-                shown = ended
-                print(line_of(jobs, points, workers, time.time()), file=sys.stderr)
-
-    thread = threading.Thread(target=watch, name="sweep progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) -> str:
-    """The progress line of a sweep, with an estimate of the time left.
-
-    The estimate is based on the jobs that trained; those that were finished before take no time.
-    """
-    finished = [job for job in jobs if job.status == "finished"]
-    running = [job for job in jobs if job.status == "running"]
-    failed = [job for job in jobs if job.status == "failed"]
-    line = f"sweep: {len(finished)} of {points} done, {len(running)} running, {len(failed)} failed"
-
-    # A point that an earlier sweep had finished takes no time, so it says nothing about the others.
-    trained_seconds = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
-    remaining = points - len(finished) - len(failed)
-    if not remaining or not trained_seconds:
-        return line
-    mean = sum(trained_seconds) / len(trained_seconds)
-
-    # Running jobs have a part of their time behind them.
-    already_spent = sum(min(now - job.started, mean) for job in running)
-    seconds_of_work = max(0.0, remaining * mean - already_spent)
-    seconds_left = round(seconds_of_work / min(workers, remaining))
-    return f"{line}, {timedelta(seconds=seconds_left)} left"
 
 
 @contextmanager

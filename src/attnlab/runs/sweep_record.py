@@ -19,6 +19,7 @@ from attnlab.runs.run_folder import DONE
 
 LOCK = "lock"
 LAST = "last"
+OUTPUT = "output.log"  # what a job prints, in its output folder
 MOST_ROWS = 20  # of the table of points; MLflow limits a description
 # Sections whose names say nothing that the setting itself does not.
 _PLAIN = ("data", "hardware", "model", "training")
@@ -36,7 +37,6 @@ class SweepRecord:
     points: how many there are in all.
     run_id: of the sweep's own run in the tracker; None where nothing is tracked.
     started: when it was last started.
-    quiet: whether each job's output goes to a file of its own.
     ended: when its last job had ended; None where it was stopped before that, or runs.
     """
 
@@ -47,7 +47,6 @@ class SweepRecord:
     points: int
     run_id: str | None
     started: float
-    quiet: bool
     ended: float | None = None
     options: list[str] = field(default_factory=list)
 
@@ -246,7 +245,7 @@ def as_markdown(ranked: Sequence[RankedJob]) -> str:
         return ""
     best = ranked[0]
     columns = [f"test/{name}" for name in main_metrics(best.test, "test")]
-    headings = ["", "run", *map(_heading, [best.monitor, *columns])]
+    headings = ["", "run", *map(heading, [best.monitor, *columns])]
     rows = [headings, ["---"] * len(headings)]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
         test_values = [each.test.get(name, float("nan")) for name in columns]
@@ -258,7 +257,7 @@ def as_markdown(ranked: Sequence[RankedJob]) -> str:
     return f"{line}\n\n{table}"
 
 
-def _heading(metric: str) -> str:
+def heading(metric: str) -> str:
     """`validation bleu` of `validation/bleu` and of `validation/free_running/bleu`.
 
     These words wrap: a wide table widens the column of the page that it stands in.

@@ -104,11 +104,6 @@ class JobProcesses:
         """Whether the jobs share its cores; of an unknown launcher it is assumed."""
         return self.kind != "slurm"
 
-    @property
-    def share_terminal(self) -> bool:
-        """Whether jobs run beside each other and write to one terminal."""
-        return self.kind in ("joblib", "other")
-
 
 def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
     """How the jobs run under a resolved node `hydra.launcher`.
