@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TextIO
 
 from attnlab.errors import masked
 
@@ -19,10 +20,14 @@ def echo(text: str) -> None:
     log.info(text)
 
 
-def show_problems(problems: Iterable[str], place: str = "") -> None:
-    """Print each problem as a sentence, without passwords. place: stands before each of them."""
+def show_problems(problems: Iterable[str], place: str = "", stream: TextIO | None = None) -> None:
+    """Print each problem as a sentence, without passwords.
+
+    place: stands before each of them.
+    stream: the standard error stream by default.
+    """
     for problem in problems:
-        print(f"error: {place}{masked(problem)}", file=sys.stderr)
+        print(f"error: {place}{masked(problem)}", file=stream or sys.stderr)
 
 
 def print_any_character() -> None:

@@ -59,6 +59,7 @@ def test_unknown_launcher_has_a_worker_for_each_core(node: dict[str, Any]) -> No
     processes = job_processes(node, points=7)
     assert processes == JobProcesses("other", 4)
     assert processes.on_this_machine
+    assert processes.share_terminal
 
 
 def test_slurm_launcher_of_the_group_has_its_settings() -> None:

@@ -12,6 +12,7 @@ from attnlab.files import write_json
 from attnlab.runs.run_folder import DONE
 from attnlab.runs.sweep_display import line_of, line_of_point, print_ranking, showing_progress
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, ranking
+from attnlab.runs.sweep_settings import JobProcesses
 
 
 def job(number, status, started, ended=None, new=True):
@@ -73,7 +74,7 @@ def test_line_of_a_point_has_its_name_validation_value_and_time(runs):
 
 def test_progress_prints_the_place_of_the_output_once_and_a_line_for_each_job(runs, capfd):
     folder = SweepFolder(runs / "sweeps" / "abc")
-    with showing_progress(folder, runs, points=2, workers=1, start=0.0):
+    with showing_progress(folder, runs, points=2, launcher=JobProcesses("serial", 1), start=0.0):
         for number in (0, 1):
             folder.write_job(replace(job(number, "running", 10.0), output=f"/out/{number}"))
             ended = job(number, "failed", 10.0, 20.0 + number)
@@ -94,13 +95,25 @@ def test_progress_reaches_the_terminal_while_a_job_sends_its_output_to_a_file(
     terminal = os.dup(2)
     log = tmp_path / "output.log"
     with log.open("w") as file:
-        with showing_progress(folder, runs, points=1, workers=1, start=0.0):
+        with showing_progress(
+            folder, runs, points=1, launcher=JobProcesses("serial", 1), start=0.0
+        ):
             os.dup2(file.fileno(), 2)
             folder.write_job(job(0, "failed", 10.0, 20.0))
         os.dup2(terminal, 2)
     os.close(terminal)
     assert "job 0: failed" in capfd.readouterr().err
     assert not log.read_text()
+
+
+@pytest.mark.parametrize(("kind", "shows_error"), [("local", True), ("joblib", False)])
+def test_progress_shows_the_error_of_a_job_that_cannot_print_it_itself(
+    runs, capfd, kind, shows_error
+):
+    folder = SweepFolder(runs / "sweeps" / "abc")
+    with showing_progress(folder, runs, points=1, launcher=JobProcesses(kind, 1), start=0.0):
+        folder.write_job(replace(job(0, "failed", 10.0, 20.0), error="too long."))
+    assert ("error: job 0: too long." in capfd.readouterr().err) == shows_error
 
 
 def rows_of(printed):

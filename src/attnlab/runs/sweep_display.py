@@ -25,6 +25,8 @@ from attnlab.runs.sweep_record import (
     heading,
     ranking,
 )
+from attnlab.runs.sweep_settings import JobProcesses
+from attnlab.terminal import show_problems
 
 _LOOK_INTERVAL = 1.0  # seconds
 _FILE_WIDTH = 200  # characters of a line of the ranking, where no terminal shows it
@@ -32,7 +34,7 @@ _FILE_WIDTH = 200  # characters of a line of the ranking, where no terminal show
 
 @contextmanager
 def showing_progress(
-    folder: SweepFolder, runs_folder: Path, points: int, workers: int, start: float
+    folder: SweepFolder, runs_folder: Path, points: int, launcher: JobProcesses, start: float
 ) -> Iterator[None]:
     """Print where the output of the jobs goes, and a line for each job that ends.
 
@@ -55,8 +57,10 @@ def showing_progress(
             for job in sorted(ended, key=lambda job: job.ended or 0.0):
                 shown.add(job.number)
                 done = [each for each in jobs if each.ended is None or each.number in shown]
-                state = line_of(done, points, workers, time.time())
+                state = line_of(done, points, launcher.workers, time.time())
                 print(f"{line_of_point(job, runs_folder)}; {state}", file=terminal)
+                if job.error is not None and not launcher.share_terminal:
+                    show_problems([job.error], f"{job.name}: ", terminal)
 
     with _terminal() as terminal:
         thread = threading.Thread(

@@ -72,7 +72,7 @@ def lead_sweep(
             print(f"sweep {record.identity} ({record.name}): {points}", file=sys.stderr)
             print(f"MLflow: {tracking.where_to_look(runs_folder)}", file=sys.stderr)
             progress = showing_progress(
-                folder, runs_folder, record.points, launcher.workers, record.started
+                folder, runs_folder, record.points, launcher, record.started
             )
             try:
                 with _job_environment(folder), progress:

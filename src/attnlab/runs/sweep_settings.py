@@ -104,6 +104,11 @@ class JobProcesses:
         """Whether the jobs share its cores; of an unknown launcher it is assumed."""
         return self.kind != "slurm"
 
+    @property
+    def share_terminal(self) -> bool:
+        """Whether a job's errors reach the terminal; submitit writes them to files of its own."""
+        return self.kind not in ("slurm", "local")
+
 
 def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
     """How the jobs run under a resolved node `hydra.launcher`.
