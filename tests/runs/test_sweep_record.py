@@ -109,6 +109,16 @@ def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
     assert (tmp_path / "0" / "output.log").read_text() == "said by the job\n"
 
 
+def test_job_stopped_by_ctrl_c_shows_its_last_line_on_the_terminal(folder, tmp_path, capfd):
+    def stopped_job():
+        os.write(2, b"step 4\nCtrl-C: saved at step 5\n")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), running(0, [], tmp_path / "0", CONFIG):
+        stopped_job()
+    assert capfd.readouterr().err == "Ctrl-C: saved at step 5\n"
+
+
 def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folder, tmp_path):
     folder.write(replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.lr"]))
     for number, sentences, rate in (

@@ -129,7 +129,11 @@ def error_sentence(error: BaseException) -> str:
 
 @contextmanager
 def _output_to(path: Path) -> Iterator[None]:
-    """Send what this process and its children print to a file."""
+    """Send what this process and its children print to a file.
+
+    Where a signal stops the block, its last line goes to the terminal as well: it says what was
+    saved.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -137,14 +141,21 @@ def _output_to(path: Path) -> Iterator[None]:
     with path.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+        is_stopped = False
         try:
             yield
+        except (KeyboardInterrupt, SystemExit):
+            is_stopped = True
+            raise
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             for old, new in zip(terminal, (1, 2), strict=True):
                 os.dup2(old, new)
                 os.close(old)
+            if is_stopped:
+                last_lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]
+                print(*last_lines, sep="\n", file=sys.stderr)
 
 
 # A process that is killed by SIGKILL cannot end those that it started: they watch it.
