@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from attnlab.evaluation.significance import SystemSample, holm, letter_groups, p_of_difference
+from attnlab.evaluation.significance import (
+    SystemSample,
+    contrast,
+    holm,
+    letter_groups,
+    p_of_difference,
+)
 
 STILL = np.zeros(3)
 
@@ -114,6 +120,63 @@ def test_p_of_difference_without_variance_of_seeds_is_that_of_the_normal_distrib
     by_sentences_alone = measured([1.0], 11, APART)
     expected = 2 * float(norm.sf(1 / 6))
     assert p_of_difference(agreeing, by_sentences_alone) == pytest.approx(expected, rel=1e-12)
+
+
+def drawn(values: list[float], seed: int, sentences: int | None = 50) -> SystemSample:
+    random = np.random.default_rng(seed)
+    by_sentences = float(np.mean(values)) + random.normal(0, 0.4, 200)
+    return measured(values, sentences, by_sentences, random.normal(0, 0.3, 200))
+
+
+@pytest.mark.parametrize("sentences", [50, None])
+@pytest.mark.parametrize("shift", [0.0, 0.9, 3.0, 9.0])
+def test_contrast_of_two_systems_agrees_with_the_p_of_their_difference(
+    shift: float, sentences: int | None
+) -> None:
+    first = drawn([1 + shift, 2 + shift, 3.5 + shift], 1, sentences)
+    second = drawn([1.0, 2.5, 2.0, 3.0], 2, sentences)
+    p = p_of_difference(first, second)
+    assert p is not None
+    found = contrast([first, second], [1, -1], 0.95)
+    assert found is not None
+    assert found.p == pytest.approx(p)
+    # At the confidence 1 - p, the interval ends at 0.
+    edge = contrast([first, second], [1, -1], 1 - p)
+    assert edge is not None
+    assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-6)
+    assert (found.low > 0 or found.high < 0) == (p < 0.05)
+
+
+def test_contrast_of_four_systems_matches_hand_calculation() -> None:
+    """Without sentences, and with the variance of the seeds alone."""
+    pairs = [[1.0, 3.0], [2.0, 4.0], [5.0, 7.0], [0.0, 2.0]]
+    spread = np.array([-1.0, 0.0, 1.0])  # variance 1, that of a mean of such two seeds
+    samples = [
+        measured(values, None, np.zeros(3), np.roll(spread, i)) for i, values in enumerate(pairs)
+    ]
+    weights = [1, -1, -1, 1]
+    found = contrast(samples, weights, 0.95)
+    assert found is not None
+    assert found.value == 2 - 3 - 6 + 1
+    resampled = sum(
+        weight * sample.by_seeds for weight, sample in zip(weights, samples, strict=True)
+    )
+    error = float(np.var(resampled, ddof=1)) ** 0.5
+    # Four variances of 1 with one degree each: 4^2 / (4 * 1)
+    reach = float(t.ppf(0.975, 4)) * error
+    assert (found.low, found.high) == pytest.approx((-6 - reach, -6 + reach))
+    assert found.p == pytest.approx(two_sided(6, error**2, 4))
+
+
+def test_contrast_with_a_single_seed_is_none() -> None:
+    assert contrast([measured([1.0], 9), measured([1.0, 2.0], 9)], [1, -1], 0.95) is None
+
+
+def test_contrast_of_equal_values_has_an_interval_without_width() -> None:
+    still = [measured([2.0, 2.0], None), measured([2.0, 2.0], None)]
+    found = contrast(still, [1, -1], 0.95)
+    assert found is not None
+    assert (found.value, found.low, found.high, found.p) == (0, 0, 0, 1)
 
 
 def test_holm_matches_hand_calculation() -> None:

@@ -205,6 +205,61 @@ def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
     return float(2 * stdtr(_degrees_of_freedom(parts), -abs(difference) / np.sqrt(variance)))
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """A weighted sum of means over seeds, such as a difference of two of them.
+
+    low, high: its interval.
+    p: of the hypothesis that it is 0, two-sided.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def contrast(
+    samples: Sequence[SystemSample], weights: Sequence[float], confidence: float
+) -> Contrast | None:
+    """A weighted sum of means, with its interval; None where a system has a single seed.
+
+    Standard error and degrees of freedom are those of `p_of_difference`, so that the interval of a
+    difference excludes 0 exactly where its p is below 1 - confidence.
+
+    weights: one for each system; they sum to 0.
+    """
+    if any(sample.seeds == 1 for sample in samples):
+        return None
+
+    value = 0.0
+    resampled = np.zeros(len(samples[0].by_sentences))  # (B,)
+    parts: list[tuple[float, int]] = []
+    for sample, weight in zip(samples, weights, strict=True):
+        value += weight * float(sample.values.mean())
+        resampled += weight * (sample.by_sentences + sample.by_seeds)
+        parts.append((weight**2 * _variance_of_mean(sample), sample.seeds - 1))
+    variance = float(resampled.var(ddof=1))
+
+    rounding = 1e-12 * max(abs(sample.values).max() for sample in samples)
+    if variance <= rounding**2:
+        return Contrast(value, value, value, p=1.0 if abs(value) <= rounding else 0.0)
+
+    sentences = [sample.sentences for sample in samples if sample.sentences is not None]
+    if len(sentences) == len(samples):
+        seed_variance = sum(part for part, _ in parts)
+        parts.append((max(0.0, variance - seed_variance), max(1, min(sentences) - 1)))
+    error = math.sqrt(variance)
+    degrees = _degrees_of_freedom(parts)
+    reach = _student_quantile((1 + confidence) / 2, degrees) * error
+    p = float(2 * stdtr(degrees, -abs(value) / error))
+    return Contrast(value, value - reach, value + reach, p)
+
+
+def _student_quantile(share: float, degrees: float) -> float:
+    return float(ndtri(share) if math.isinf(degrees) else stdtrit(degrees, share))
+
+
 def _degrees_of_freedom(parts: Sequence[tuple[float, int]]) -> float:
     """Satterthwaite's degrees of freedom of a sum of variances, each with its own degrees.
 
