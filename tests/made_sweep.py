@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -202,25 +202,58 @@ def write_sweep(
     started: float = 1000.0,
 ) -> SweepFolder:
     """A sweep over `model/attention` and `seed` in a runs folder; one more point has failed."""
+    made = [({"model/attention": system}, right) for system, right in systems.items()]
+    return _write_sweep(runs, made, seeds, translates, failed, identity, started)
+
+
+def write_crossed_sweep(
+    runs: Path, right: Mapping[tuple[str, str], float], seeds: Sequence[int] = (1, 2, 3)
+) -> SweepFolder:
+    """A sweep over `model/attention`, `training/teacher_forcing` and `seed`; no point has failed.
+
+    right: {(attention, teacher forcing): the share of sentences that is right}.
+    """
+    made = []
+    for (attention, forcing), share in right.items():
+        choices = {"model/attention": attention, "training/teacher_forcing": forcing}
+        made.append((choices, share))
+    return _write_sweep(runs, made, seeds, True, False, IDENTITY, 1000.0)
+
+
+def _write_sweep(
+    runs: Path,
+    made: Sequence[tuple[dict[str, str], float]],
+    seeds: Sequence[int],
+    translates: bool,
+    failed: bool,
+    identity: str,
+    started: float,
+) -> SweepFolder:
+    """made: (choices, share of right sentences) of each system."""
     folder = SweepFolder(runs / "sweeps" / identity)
-    points = [(system, seed) for system in systems for seed in seeds]
+    varies = [*made[0][0], "seed"]
+    points = [(choices, right, seed) for choices, right in made for seed in seeds]
+    overrides = []
+    for key in made[0][0]:
+        values = dict.fromkeys(choices[key] for choices, _ in made)
+        overrides.append(f"{key}={','.join(values)}")
     folder.write(
         SweepRecord(
             identity=identity,
-            name="attention × seed",
-            varies=["model/attention", "seed"],
-            overrides=[f"model/attention={','.join(systems)}", f"seed={','.join(map(str, seeds))}"],
+            name=" × ".join(key.rpartition("/")[2] for key in varies),
+            varies=varies,
+            overrides=[*overrides, f"seed={','.join(map(str, seeds))}"],
             points=len(points) + failed,
             run_id=None,
             started=started,
             ended=started + 100,
         )
     )
-    for number, (system, seed) in enumerate(points):
+    for number, (choices, right, seed) in enumerate(points):
         output = folder.path / str(number)
-        right = systems[system]
         if translates:
-            write_translations(output / "evaluation", right, seed, attends=system != "none")
+            attends = choices["model/attention"] != "none"
+            write_translations(output / "evaluation", right, seed, attends)
         else:
             write_predictions(output / "evaluation", right, seed)
         quality = "validation/free_running/bleu" if translates else "validation/accuracy"
@@ -229,17 +262,23 @@ def write_sweep(
         model = runs / "points" / point / "model"
         model.mkdir(exist_ok=True)
         write_json(model / "config.json", {"seed": seed})
-        folder.write_job(_job(number, system, seed, output, "finished", point))
+        folder.write_job(_job(number, choices, seed, output, "finished", point))
     if failed:
         output = folder.path / str(len(points))
-        folder.write_job(_job(len(points), "general", 1, output, "failed", None))
+        choices = {"model/attention": "general"}
+        folder.write_job(_job(len(points), choices, 1, output, "failed", None))
     return folder
 
 
 def _job(
-    number: int, system: str, seed: int, output: Path, status: Any, point: str | None
+    number: int,
+    of_system: Mapping[str, str],
+    seed: int,
+    output: Path,
+    status: Any,
+    point: str | None,
 ) -> JobRecord:
-    choices = {"model/attention": system, "seed": str(seed)}
+    choices = {**of_system, "seed": str(seed)}
     return JobRecord(
         number=number,
         name=name_of(choices),

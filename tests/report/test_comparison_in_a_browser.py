@@ -1,13 +1,13 @@
-"""The page of a comparison in a real browser: its table of runs, and its parallel coordinates."""
+"""The page of a comparison in a real browser: its tables, widths, colours and accessibility."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
-from made_sweep import write_sweep
+from made_sweep import write_crossed_sweep, write_sweep
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -134,17 +134,16 @@ def test_click_on_a_head_sorts_runs_best_first_and_then_the_other_way(
     assert page.locator("th[aria-sort]").count() == 1
 
 
-def test_filter_shows_runs_with_all_words_and_their_lines(page: playwright.Page) -> None:
+def test_filter_shows_runs_with_all_words(page: playwright.Page) -> None:
     field = page.get_by_role("searchbox", name="Filter")
     field.fill("코퍼스 learning_rate=0.03")
     assert column(page, "data") == ["코퍼스"] * 2
     assert column(page, "learning_rate") == ["0.03"] * 2
     assert page.locator("#tools-of-runs output").inner_text() == "2 of 30 runs"
-    assert page.locator("#parallel-figure .run").count() == 2
     field.fill("nothing like it")
     assert column(page, "data") == []
     field.fill("")
-    assert len(column(page, "data")) == page.locator("#parallel-figure .run").count() == 30
+    assert len(column(page, "data")) == 30
 
 
 def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows_them(
@@ -162,41 +161,67 @@ def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows
     assert heads.all_inner_texts() == visible
 
 
-def test_parallel_coordinates_have_axes_lines_and_names_for_the_keyboard(
-    page: playwright.Page,
+VIEWS = [(400, "light"), (400, "dark"), (800, "dark"), (1280, "light"), (1280, "dark")]
+
+
+@pytest.fixture(scope="module")
+def crossed_address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page of two factors and three seeds."""
+    folder = tmp_path_factory.mktemp("crossed")
+    right = {}
+    for place, attention in enumerate(("dot", "bahdanau", "none")):
+        right[attention, "always"] = 0.9 - 0.3 * place
+        right[attention, "inverse_sigmoid"] = 0.5 - 0.1 * place
+    compared = runs_of_sweep(write_crossed_sweep(folder, right), folder)
+    findings = findings_of(compared.runs, Wanted("bleu", None, 100, 0.95, 1), lambda *_: None)
+    write_comparison(compared, findings, folder / "comparison", sentences=3)
+    return (folder / "comparison" / "index.html").as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_page_fits_its_width_has_hints_and_passes_axe(
+    crossed_address: str, width: int, scheme: Any
 ) -> None:
-    figure = page.locator("#parallel-figure")
-    names = figure.locator(".axis .name > title").all_text_contents()
-    assert names[:4] == ["data", "learning_rate", "seed", "BLEU ↑"]
-    marks = figure.locator(".axis").first.locator(".mark > title").all_text_contents()
-    assert sorted(marks) == sorted(NAMES)
-    assert figure.locator(".run[tabindex='0']").count() == 1
-    click_head(page, "BLEU ↑")
-    best = column(page, "BLEU ↑")[:2]
-    figure.locator(".run[tabindex='0']").focus()
-    page.keyboard.press("Home")
-    for bleu in best:
-        assert f"BLEU ↑ {bleu}" in page.evaluate(
-            "document.activeElement.getAttribute('aria-label')"
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.goto(crossed_address)
+        page.wait_for_function("document.querySelector('.hint') !== null")
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        silent = page.evaluate(
+            "[...document.querySelectorAll('.wide')].filter((box) =>"
+            " (box.scrollWidth > box.clientWidth + 1) === box.previousElementSibling.hidden).length"
         )
-        assert f"BLEU ↑ {bleu}" in page.locator("#parallel output").inner_text()
-        assert page.locator("#table-of-runs tr.lit").count() == 1
-        assert bleu in page.locator("#table-of-runs tr.lit").inner_text()
-        page.keyboard.press("ArrowDown")
-    page.locator("#parallel summary").click()
-    page.get_by_role("checkbox", name="data.limit").check()
-    page.get_by_role("checkbox", name="seed", exact=True).uncheck()
-    assert "data.limit" in figure.locator(".axis .name > title").all_text_contents()
-    assert "seed" not in figure.locator(".axis .name > title").all_text_contents()
+        assert silent == 0
+        # The ranking needs no scrolling, and the answer is on the first screen.
+        assert page.evaluate(
+            "(() => { const box = document.querySelector('#ranking .wide');"
+            " return box.scrollWidth <= box.clientWidth + 1; })()"
+        )
+        assert page.locator(".answers li").first.bounding_box()["y"] < 450  # type: ignore[index]
+        smallest = page.evaluate(
+            "Math.min(...[...document.querySelectorAll('svg.chart text')].map((text) =>"
+            " parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"
+        )
+        assert smallest >= 9.5
+        violations = axe.Axe().run(page).response["violations"]
+        assert [(each["id"], each["nodes"][0]["target"]) for each in violations] == []
+        browser.close()
 
 
-def test_better_end_of_a_measure_is_on_top(page: playwright.Page) -> None:
-    click_head(page, "BLEU ↑")
-    best = page.locator("#table-of-runs tbody tr").first
-    best.hover()
-    lit = page.locator("#parallel-figure .run.lit path").last.get_attribute("d")
-    assert lit is not None
-    heights = [float(point.split()[1]) for point in lit[1:].split("L")]
-    assert heights[3] == 46  # the top of the axes
-    if os.environ.get("ATTNLAB_PICTURES"):
-        page.screenshot(path=os.environ["ATTNLAB_PICTURES"], full_page=True)
+def test_page_of_forty_runs_is_drawn_in_a_second(tmp_path: Path) -> None:
+    right = {(f"score{number}", "always"): 0.5 + number / 100 for number in range(40)}
+    compared = runs_of_sweep(write_crossed_sweep(tmp_path, right, (1,)), tmp_path)
+    wanted = Wanted("bleu", None, 100, 0.95, 1)
+    findings = findings_of(compared.runs, wanted, lambda *_: None)
+    write_comparison(compared, findings, tmp_path / "comparison", sentences=6)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto((tmp_path / "comparison" / "index.html").as_uri())
+        taken = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
+        browser.close()
+    assert taken < 1000  # milliseconds

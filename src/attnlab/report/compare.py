@@ -17,18 +17,22 @@ from attnlab.experiment.run import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command
+from attnlab.report.answers import answers, rule
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
+    MlflowLinks,
     letters_sentence,
     notes,
     percent,
     ranking,
     write_comparison,
 )
+from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
 from attnlab.runs.run import Run
+from attnlab.runs.run_pages import LOCAL_SERVER, run_pages
 from attnlab.runs.stored_runs import StoredRuns
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
 from attnlab.runs.tracking import MlflowTracking
@@ -47,8 +51,20 @@ def compare(
     )
     with progress_bars() as progress:
         findings = findings_of(compared.runs, wanted, progress)
-    write_comparison(compared, findings, into, settings.sentences)
+    write_comparison(
+        compared, findings, into, settings.sentences, _mlflow_links(compared, settings)
+    )
     return into, findings
+
+
+def _mlflow_links(compared: ComparedRuns, settings: CompareSettings) -> MlflowLinks:
+    run_ids = [run.run_id for run in compared.runs if run.run_id is not None]
+    pages = run_pages(settings.tracking, settings.runs_folder, run_ids)
+    server = None
+    if any(page.startswith(LOCAL_SERVER) for page in pages.values()):
+        # Its first line starts the server.
+        server = settings.tracking.where_to_look(settings.runs_folder).partition("\n")[0]
+    return MlflowLinks(pages, server)
 
 
 def find_wanted_sweep(settings: CompareSettings) -> SweepFolder | None:
@@ -126,19 +142,32 @@ def log_comparison(
 
 
 def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
-    """Print the ranking, what was left out, and where the page is."""
-    level = percent(findings.wanted.confidence)
-    table = Table(
-        "system", findings.measures.named(findings.wanted.measure).heading, level, "group", "seeds"
-    )
-    for row in ranking(findings):
-        table.add_row(
-            row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"])
-        )
-    Console().print(table)
+    """Print the answers, the ranking, what was left out, and where the page is."""
+    for answer in answers(findings, factors_of(findings)):
+        print(answer.text)
+    print(rule(findings))
+    has_single_seeds = any(sample.seeds == 1 for sample in findings.samples.values())
+    if has_single_seeds and compared.more_seeds is not None:
+        print(f"add seeds: {compared.more_seeds}")
+    print()
+    Console().print(_table(findings))
     if len(findings.systems) > 1:
-        print(" ".join([letters_sentence(findings), *notes(findings)]))
+        print(" ".join(filter(None, [letters_sentence(findings), *notes(findings)])))
     for point in compared.left_out:
         print(f"left out: {point.name}: {point.reason}", file=sys.stderr)
     print(f"MLflow: {logged}", file=sys.stderr)
     print(f"page: {folder / PAGE}")
+
+
+def _table(findings: Findings) -> Table:
+    """The ranking; without groups where nothing could be tested."""
+    level = percent(findings.wanted.confidence)
+    has_letters = bool(findings.letters[findings.wanted.measure])
+    heading = findings.measures.named(findings.wanted.measure).heading
+    table = Table("system", heading, level, *(["group"] if has_letters else []), "seeds")
+    for row in ranking(findings):
+        cells = [row["system"], row["value"], row["interval"]]
+        if has_letters:
+            cells.append(row["letters"])
+        table.add_row(*cells, str(row["seeds"]))
+    return table

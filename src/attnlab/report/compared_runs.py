@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles
@@ -27,6 +28,7 @@ class ComparedRun:
     history: {name: [(step, value), ...]} of training and validation.
     costs: `cpu_seconds` and `peak_megabytes` of the training, where they were measured.
     parameters: {name: text} of all settings that affect the results, the choices left out.
+    report: its page; None where there is none.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ComparedRun:
     costs: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     run_id: str | None = None
+    report: Path | None = None
     system: str = ""
 
     @property
@@ -69,6 +72,7 @@ class ComparedRuns:
     title: of the page.
     facts: about the selection, as (label, value).
     parent: the tracker's run whose children they all are.
+    more_seeds: the command that adds seeds; None where it is not known.
     """
 
     title: str
@@ -76,6 +80,7 @@ class ComparedRuns:
     runs: list[ComparedRun]
     left_out: list[LeftOut]
     parent: str | None = None
+    more_seeds: str | None = None
 
     @property
     def measures(self) -> Measures:
@@ -105,6 +110,11 @@ class System:
     name: str
     number: int
     runs: list[ComparedRun]
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """What its runs agree in."""
+        return self.runs[0].choices
 
     def measured(self, measure: str) -> list[float]:
         """The values of the seeds that have one."""

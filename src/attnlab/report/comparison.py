@@ -3,68 +3,199 @@
 from __future__ import annotations
 
 import csv
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attnlab.evaluation.measures import COSTS, Measure
 from attnlab.files import atomic_folder
-from attnlab.plots.figure import PAGE_DPI, png_bytes
-from attnlab.plots.html import inline_png, render
+from attnlab.plots.charts import CHART_STYLE, Style, inline, swatch
+from attnlab.plots.heat_map import HeatMap
+from attnlab.plots.html import render
+from attnlab.report.answers import answers, interaction_sentence, rule
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison_figures import attention_side_by_side, figures_of
+from attnlab.report.comparison_figures import figure_files, figures_of
+from attnlab.report.disagreement import Disagreement, Disputed, Output, disagreement
+from attnlab.report.factors import Factors, factors_of
 from attnlab.report.findings import Estimate, Findings
 
 PAGE = "index.html"
+_MOST_MAPS = 8  # of a sentence
+
+
+@dataclass(frozen=True)
+class MlflowLinks:
+    """pages: {run id: its address}.
+
+    server: the command that starts the server at that address; None where one is running.
+    """
+
+    pages: Mapping[str, str]
+    server: str | None
+
+
+NO_LINKS = MlflowLinks({}, None)
 
 
 def write_comparison(
-    compared: ComparedRuns, findings: Findings, into: Path, sentences: int
+    compared: ComparedRuns,
+    findings: Findings,
+    into: Path,
+    sentences: int,
+    mlflow: MlflowLinks = NO_LINKS,
 ) -> None:
     """Write the folder, whole or not at all; the same runs give the same bytes.
 
-    index.html      the page, with its figures inside
-    comparison.csv  a row for each run
-    systems.csv     a row for each system and measure
-    *.png           the figures
+    index.html       the page, with its figures inside
+    comparison.csv   a row for each run
+    comparison.json  the answers, pairs, factors and disputed sentences
+    systems.csv      a row for each system and measure
+    *.svg            the figures
 
     sentences: how many show their attention, at most.
     """
-    figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
-    content = _content(compared, findings, figures, sentences)
+    factors = factors_of(findings)
+    disputed = disagreement(findings, sentences)
+    content = _content(compared, findings, factors, disputed, into, mlflow)
     page = render("comparison.html", content, "attnlab.report")
+    record = json.dumps(_record(findings, factors, disputed), ensure_ascii=False, indent=2)
     with atomic_folder(into) as folder:
-        for name, picture in figures.items():
-            (folder / f"{name}.png").write_bytes(picture)
+        for name, figure in figure_files(findings, factors).items():
+            (folder / name).write_bytes(figure)
         _write_runs(compared, folder / "comparison.csv")
         _write_systems(findings, folder / "systems.csv")
-        (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
+        _write_text(folder / "comparison.json", record + "\n")
+        _write_text(folder / PAGE, page)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _content(
-    compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
+    compared: ComparedRuns,
+    findings: Findings,
+    factors: Factors,
+    disputed: Disagreement,
+    into: Path,
+    mlflow: MlflowLinks,
 ) -> dict[str, Any]:
     """What the page shows, by the names in its template."""
-    wanted = findings.measures.named(findings.wanted.measure)
-    pictures = {name: inline_png(picture) for name, picture in figures.items()}
-    pairs = {(pair.first, pair.second): pair for pair in findings.pairs}
-    attention = attention_side_by_side(findings.systems, wanted.name, sentences)
-    measured = [compared.measures.named(name) for name in _measured_names(compared)]
+    figures = figures_of(findings, factors)
+    columns = other_columns(findings)
+    reports = _report_links(compared, into)
     return {
         "title": compared.title,
         "compared": compared,
-        "measure": wanted,
+        "measure": findings.measures.named(findings.wanted.measure),
         "wanted": findings.wanted,
         "level": percent(findings.wanted.confidence),
+        "answers": answers(findings, factors),
+        "rule": rule(findings),
+        "needs_seeds": any(sample.seeds == 1 for sample in findings.samples.values()),
         "ranking": ranking(findings),
-        "others": _other_measures(findings),
+        "has_letters": bool(findings.letters[findings.wanted.measure]),
+        "columns": [column for column in columns if not column.is_constant],
+        "constant": [column for column in columns if column.is_constant],
         "letters_sentence": letters_sentence(findings),
         "notes": notes(findings),
-        "pictures": pictures,
-        "pairs": pairs,
+        "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
+        "is_tested": any(pair.p is not None for pair in findings.pairs),
         "p_shown": p_shown,
-        "attention": attention,
-        "measured": measured,
+        "factors": factors,
+        "interactions": [interaction_sentence(each, findings) for each in factors.interactions],
+        "disputed": disputed,
+        "heat_maps": _heat_maps(disputed),
+        "outputs": outputs_shown,
+        "figures": figures,
+        "inline": inline,
+        "swatch": _swatch_in_page,
+        "chart_style": CHART_STYLE,
+        "measured": [compared.measures.named(name) for name in _measured_names(compared)],
+        "reports": reports,
+        "mlflow": mlflow,
+        "has_links": any(reports) or bool(mlflow.pages),
+    }
+
+
+def _heat_maps(disputed: Disagreement) -> list[HeatMap]:
+    """All heat maps of the page, for their legend."""
+    maps = []
+    for sentence in (*disputed.sentences, *disputed.attended):
+        for output in outputs_shown(sentence).cards:
+            if "heat_map" in output.drawn:
+                maps.append(output.drawn["heat_map"])
+    return maps
+
+
+def _swatch_in_page(style: Style, is_line: bool = True) -> str:
+    return inline(swatch(style, is_line))
+
+
+def _report_links(compared: ComparedRuns, into: Path) -> list[str | None]:
+    """The report of each run, relative to the page; None where there is none."""
+    links: list[str | None] = []
+    for run in compared.runs:
+        if run.report is None:
+            links.append(None)
+            continue
+        path = os.path.relpath(run.report.resolve(), into.resolve())
+        links.append(quote(Path(path).as_posix()))
+    return links
+
+
+@dataclass(frozen=True, eq=False)
+class ShownOutputs:
+    """The outputs of a sentence.
+
+    cards: those with their attention.
+    lines: those without, as (names of systems that made the same of it, output).
+    """
+
+    cards: list[Output]
+    lines: list[tuple[list[str], Output]]
+
+
+def outputs_shown(sentence: Disputed) -> ShownOutputs:
+    """The maps of the best systems, and the texts of all others, equal ones together."""
+    cards = [output for output in sentence.outputs if output.drawn][:_MOST_MAPS]
+    lines: dict[str, tuple[list[str], Output]] = {}
+    for output in sentence.outputs:
+        if output not in cards:
+            text = " ".join(piece.text for piece in output.pieces)
+            lines.setdefault(text, ([], output))[0].append(output.system)
+    return ShownOutputs(cards, list(lines.values()))
+
+
+def _record(findings: Findings, factors: Factors, disputed: Disagreement) -> dict[str, Any]:
+    """comparison.json: what was found, in the units of metrics.json."""
+    sentences = []
+    for sentence in disputed.sentences:
+        outputs = {
+            output.system: " ".join(piece.text for piece in output.pieces)
+            for output in sentence.outputs
+        }
+        sentences.append(
+            {
+                "source": sentence.source,
+                "expected": sentence.expected,
+                "gap": sentence.gap,
+                "outputs": outputs,
+            }
+        )
+    return {
+        "measure": findings.wanted.measure,
+        "confidence": findings.wanted.confidence,
+        "answers": [asdict(answer) for answer in answers(findings, factors)],
+        "rule": rule(findings),
+        "pairs": [asdict(pair) for pair in findings.pairs],
+        "factors": [asdict(factor) for factor in factors.factors],
+        "interactions": [asdict(interaction) for interaction in factors.interactions],
+        "sentences": sentences,
     }
 
 
@@ -75,16 +206,14 @@ def _measured_names(compared: ComparedRuns) -> list[str]:
 
 
 def _other_measures(findings: Findings) -> list[Measure]:
-    """Measures in the columns after the wanted one: costs, then other metrics."""
     others = [name for name in findings.estimates if name != findings.wanted.measure]
-    others.sort(key=lambda name: name not in COSTS)
+    others.sort(key=lambda name: name in COSTS)  # behind what they were paid for
     return [findings.measures.named(name) for name in others]
 
 
 def ranking(findings: Findings) -> list[dict[str, Any]]:
     """A row of texts for each system, the best first."""
     wanted = findings.measures.named(findings.wanted.measure)
-    others = _other_measures(findings)
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
         name = system.name
@@ -99,10 +228,40 @@ def ranking(findings: Findings) -> list[dict[str, Any]]:
             "interval": interval,
             "letters": findings.letters[wanted.name].get(name, "–"),
             "seeds": found.seeds,
-            "others": [_mean_and_std(findings, other, name) for other in others],
         }
         rows.append(row)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Measures that are equal in every row, so that one column shows them all.
+
+    cells: of each system the mean and the deviation over seeds, as texts.
+    """
+
+    measures: list[Measure]
+    cells: list[tuple[str, str]]
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all systems have the same value."""
+        return len(self.cells) > 1 and len(set(self.cells)) == 1
+
+
+def other_columns(findings: Findings) -> list[Column]:
+    """The measures but the wanted one, in the order of the pages, costs last."""
+    columns: dict[tuple[tuple[str, str], ...], Column] = {}
+    for measure in _other_measures(findings):
+        cells = []
+        for system in findings.systems:
+            mean, _, deviation = _mean_and_std(findings, measure, system.name).partition(" ± ")
+            cells.append((mean, deviation))
+        if tuple(cells) in columns:
+            columns[tuple(cells)].measures.append(measure)
+        else:
+            columns[tuple(cells)] = Column([measure], cells)
+    return list(columns.values())
 
 
 def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
@@ -128,15 +287,10 @@ def percent(confidence: float) -> str:
 
 
 def letters_sentence(findings: Findings) -> str:
-    """What the letters beside the systems mean, and how they were tested."""
-    num_systems = len(findings.systems)
-    if num_systems == 1:
-        return "There is one system, and nothing to compare it with."
-    if not any(findings.letters[findings.wanted.measure].values()):
-        return (
-            "With one seed a system, and a measure that does not come from sentences, no "
-            "difference can be tested."
-        )
+    """What the letters beside the systems mean, and how they were tested; empty without any."""
+    num_systems = len(findings.letters[findings.wanted.measure])
+    if num_systems == 0:
+        return ""
     count = num_systems * (num_systems - 1) // 2
     pairs = "1 pair" if count == 1 else f"{count} pairs"
     return (
@@ -177,16 +331,10 @@ def _interval_notes(estimates: Mapping[str, Estimate]) -> Iterator[str]:
 
 def _seed_notes(estimates: Mapping[str, Estimate]) -> Iterator[str]:
     """What can be known from so few seeds."""
-    single = [name for name, found in estimates.items() if found.seeds == 1]
-    if len(single) == len(estimates):
+    if all(found.seeds == 1 for found in estimates.values()):
         yield (
             "Every system has one seed: "
             "how much another would change is unknown, and no test covers it."
-        )
-    elif single:
-        yield (
-            f"{', '.join(single)} has one seed; "
-            "tests take it to scatter as the system beside it does."
         )
     if any(found.seeds == 2 for found in estimates.values()):
         yield "Two seeds say little of how far seeds scatter, so an interval over two is wide."

@@ -1,69 +1,205 @@
-"""Figures of a comparison, and the attention of all systems side by side."""
+"""Figures of a comparison: intervals, learning curves, quality by length, and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.measures import Measure, Measures
+from attnlab.plots.charts import (
+    NUM_COLOURS,
+    Curve,
+    Dot,
+    Scale,
+    Style,
+    axis_row,
+    chart_file,
+    curves_chart,
+    dots_chart,
+    interval_row,
+    rows_chart,
+)
 from attnlab.plots.curves import range_text
-from attnlab.plots.figure import COLOURS
-from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.report.compared_runs import ComparedRun, System
+from attnlab.report.factors import Factors, cell_means, factor_names
 from attnlab.report.findings import Findings
 
 # The logged names of a validation's measure, the preferred one first.
 _VALIDATION = ("validation/free_running/{}", "validation/{}", "validation/teacher_forced/{}")
 # Measures that evaluations have by source length.
 _BY_LENGTH = ("bleu", "exact_match", "accuracy")
-_LENGTH_AXIS = "source tokens, <eos> not counted; below, how many sentences"
+_LENGTH_AXIS = "source tokens without <eos>; below, number of sentences"
+_MOST_PARAMETERS = 6  # charts of settings
 
 
-def figures_of(findings: Findings) -> dict[str, Figure]:
-    """{file name without suffix: figure}, without empty figures."""
-    measure = findings.measures.named(findings.wanted.measure)
-    drawn = {
-        "systems": _intervals(findings, measure),
-        "learning": _learning(findings, measure),
-        "length": _by_length(findings.systems, findings.measures),
+@dataclass(frozen=True)
+class Legend:
+    """What one property of the styles stands for.
+
+    heading: the factor; empty where it says nothing.
+    is_line: whether the entries are lines and not points.
+    """
+
+    heading: str
+    entries: list[tuple[Style, str]]
+
+
+def styles_of(systems: Sequence[System]) -> dict[str, Style]:
+    """{system: its style}: a colour for each value of the first factor.
+
+    Dashes stand for the values of the second factor, and marks for those of all others; marks for
+    the second factor as well where there is no third one.
+    """
+    names = factor_names(systems)
+    if len(names) < 2:
+        styles = {}
+        for system in systems:
+            again = system.number // NUM_COLOURS  # where colours repeat
+            styles[system.name] = Style(system.number, again, again)
+        return styles
+
+    by_number = sorted(systems, key=lambda system: system.number)
+    first, second, *others = names
+    colours = _numbered([_choice(system, first) for system in by_number])
+    dashes = _numbered([_choice(system, second) for system in by_number])
+    marks = _numbered([_choices(system, others or [second]) for system in by_number])
+    return {
+        system.name: Style(
+            colours[_choice(system, first)],
+            dashes[_choice(system, second)],
+            marks[_choices(system, others or [second])],
+        )
+        for system in systems
     }
-    return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
-def _intervals(findings: Findings, measure: Measure) -> Figure:
-    """The test values of each system's seeds, their mean and its interval."""
-    rows = []
+def legends_of(systems: Sequence[System], styles: Mapping[str, Style]) -> list[Legend]:
+    """What the styles stand for: an entry for each system, or for each value of a factor."""
+    by_number = sorted(systems, key=lambda system: system.number)
+    names = factor_names(systems)
+    if len(names) < 2:
+        return [Legend("", [(styles[system.name], system.name) for system in by_number])]
+
+    first, second, *others = names
+    of_first: dict[str, Style] = {}
+    of_second: dict[str, Style] = {}
+    of_others: dict[str, Style] = {}
+    for system in by_number:
+        style = styles[system.name]
+        of_first.setdefault(_choice(system, first), Style(style.colour))
+        mark = 0 if others else style.mark
+        of_second.setdefault(_choice(system, second), Style(None, style.dash, mark))
+        of_others.setdefault(_choices(system, others), Style(None, 0, style.mark))
+    legends = [(first, of_first), (second, of_second)]
+    if others:
+        legends.append((" · ".join(others), of_others))
+    return [
+        Legend(heading, [(style, value) for value, style in entries.items()])
+        for heading, entries in legends
+    ]
+
+
+def _numbered(values: Sequence[str]) -> dict[str, int]:
+    return {value: number for number, value in enumerate(dict.fromkeys(values))}
+
+
+def _choice(system: System, name: str) -> str:
+    return system.choices.get(name, "")
+
+
+def _choices(system: System, names: Sequence[str]) -> str:
+    return " · ".join(_choice(system, name) for name in names)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The charts of a comparison; lists are empty where there is nothing to draw.
+
+    rows: {system: its interval}.
+    axis: below them.
+    """
+
+    styles: Mapping[str, Style]
+    legends: list[Legend]
+    rows: Mapping[str, Element]
+    axis: Element
+    learning: list[Element]
+    length: list[Element]
+    interaction: list[Element]
+    interaction_legend: Legend
+    parameters: list[Element]
+
+
+def figures_of(findings: Findings, factors: Factors) -> Figures:
+    measure = findings.measures.named(findings.wanted.measure)
+    styles = styles_of(findings.systems)
+    scale = interval_scale(findings, measure)
+    interaction, interaction_legend = _interaction(findings, factors, measure)
+    return Figures(
+        styles,
+        legends_of(findings.systems, styles),
+        interval_rows(findings, measure, scale, styles),
+        axis_row(scale),
+        _learning(findings, measure, styles),
+        _by_length(findings.systems, findings.measures, styles),
+        interaction,
+        interaction_legend,
+        _parameters(findings, factors, measure, styles),
+    )
+
+
+def figure_files(findings: Findings, factors: Factors) -> dict[str, bytes]:
+    """{file name: content} of the figures that stand alone, such as in a paper."""
+    measure = findings.measures.named(findings.wanted.measure)
+    figures = figures_of(findings, factors)  # of their own: an element has one place
+    legend = [(style, name) for name, style in figures.styles.items()]
+    scale = interval_scale(findings, measure)
+    systems = rows_chart(f"{measure.heading}, test", list(figures.rows.items()), scale)
+    files = {"systems.svg": chart_file([systems])}
+    for name, charts in (("learning", figures.learning), ("length", figures.length)):
+        if charts:
+            files[f"{name}.svg"] = chart_file(charts, legend)
+    return files
+
+
+def interval_scale(findings: Findings, measure: Measure) -> Scale:
+    """A scale for the seeds and the intervals of all systems."""
+    values = []
     for system in findings.systems:
         found = findings.estimates[measure.name][system.name]
+        ends = [end for end in (found.low, found.high) if end is not None]
+        values += [*system.measured(measure.name), *ends]
+    return Scale.of([value * measure.factor for value in values])
+
+
+def interval_rows(
+    findings: Findings, measure: Measure, scale: Scale, styles: Mapping[str, Style]
+) -> dict[str, Element]:
+    """{system: its seeds, their mean and its interval}."""
+    rows = {}
+    for system in findings.systems:
+        found = findings.estimates[measure.name][system.name]
+        ends = None
+        words = f"{measure.label} {measure.shown(found.mean)}"
+        if found.low is not None and found.high is not None:
+            ends = (found.low * measure.factor, found.high * measure.factor)
+            words += f", interval {measure.shown(found.low)} to {measure.shown(found.high)}"
         values = [value * measure.factor for value in system.measured(measure.name)]
-        row = SystemInterval(
-            label=system.name,
-            values=values,
-            mean=found.mean * measure.factor,
-            low=_scaled(found.low, measure),
-            high=_scaled(found.high, measure),
-            note=findings.letters[measure.name].get(system.name, ""),
-            number=system.number,
-        )
-        rows.append(row)
-    return interval_panels({f"{measure.heading}, test": rows})
+        mean = found.mean * measure.factor
+        rows[system.name] = interval_row(values, mean, ends, styles[system.name], scale, words)
+    return rows
 
 
-def _scaled(value: float | None, measure: Measure) -> float | None:
-    return None if value is None else value * measure.factor
-
-
-def _learning(findings: Findings, measure: Measure) -> Figure | None:
-    """Validations over the steps: of the quality and of the loss; None where neither was logged."""
+def _learning(findings: Findings, measure: Measure, styles: Mapping[str, Style]) -> list[Element]:
+    """Validations over the steps: of the quality and of the loss, where they were logged."""
     logged = _logged_metrics(findings.systems)
     quality = _first_validated([measure.name, *_BY_LENGTH], logged)
     loss = _first_validated(["token_nll", "nll"], logged)
 
-    panels = {}
+    charts = []
     for name in dict.fromkeys([quality, loss]):  # the wanted measure may be the loss
         if name is None:
             continue
@@ -72,8 +208,8 @@ def _learning(findings: Findings, measure: Measure) -> Figure | None:
         points = {}
         for system in findings.systems:
             points[system] = [dict(run.history.get(name, ())) for run in system.runs]
-        panels[f"{heading} (validation{fed})"] = _curves(points)
-    return seeded_panels(panels, "step") if panels else None
+        charts.append(curves_chart(f"{heading} (validation{fed})", _curves(points, styles), "step"))
+    return charts
 
 
 def _logged_metrics(systems: Sequence[System]) -> set[str]:
@@ -95,8 +231,10 @@ def _first_validated(measures: Sequence[str], logged: Collection[str]) -> str | 
     return None
 
 
-def _by_length(systems: Sequence[System], measures: Measures) -> Figure | None:
-    """Test measures by source length; None where no run has them."""
+def _by_length(
+    systems: Sequence[System], measures: Measures, styles: Mapping[str, Style]
+) -> list[Element]:
+    """Test measures by source length, where the evaluations have them."""
     # {(from, to): number of sentences} of each range of lengths. Where test sets differ, the number
     # is that of the first run.
     sentences: dict[tuple[int, int], int] = {}
@@ -106,17 +244,18 @@ def _by_length(systems: Sequence[System], measures: Measures) -> Figure | None:
                 sentences.setdefault((row["from"], row["to"]), row["sentences"])
     ranges = sorted(sentences)
     places = {ends: place for place, ends in enumerate(ranges)}
+    names = [f"{range_text(*ends)}\n{sentences[ends]:,}" for ends in ranges]
 
-    panels = {}
+    charts = []
     for name in _BY_LENGTH:
         points = {}
         for system in systems:
             points[system] = [_points_by_length(run, name, places) for run in system.runs]
-        curves = _curves(points)
+        curves = _curves(points, styles)
         if curves:
-            panels[measures.named(name).heading] = curves
-    ticks = [f"{range_text(*ends)}\n{sentences[ends]:,}" for ends in ranges]
-    return seeded_panels(panels, _LENGTH_AXIS, ticks) if panels else None
+            heading = measures.named(name).heading
+            charts.append(curves_chart(f"{heading} (test)", curves, _LENGTH_AXIS, names))
+    return charts
 
 
 def _points_by_length(
@@ -130,7 +269,9 @@ def _points_by_length(
     return points
 
 
-def _curves(points: Mapping[System, Sequence[Mapping[int, float]]]) -> list[SeededCurve]:
+def _curves(
+    points: Mapping[System, Sequence[Mapping[int, float]]], styles: Mapping[str, Style]
+) -> list[Curve]:
     """A curve for each system that was measured, over all places of any seed.
 
     points: of each system {place on the x axis: value} for each seed.
@@ -144,51 +285,83 @@ def _curves(points: Mapping[System, Sequence[Mapping[int, float]]]) -> list[Seed
         values = np.full((len(of_seeds), len(places)), np.nan)
         for seed, of_seed in enumerate(of_seeds):
             values[seed] = [of_seed.get(place, np.nan) for place in places]
-        is_dashed = system.number // len(COLOURS) % 2 == 1  # where colours repeat
-        curves.append(SeededCurve(system.name, places, values, system.number, is_dashed))
+        curves.append(Curve(system.name, places, values, styles[system.name]))
     return curves
 
 
-def attention_side_by_side(
-    systems: Sequence[System], measure: str, count: int
-) -> list[dict[str, Any]]:
-    """Up to `count` sentences {"source", "reference", "systems"}, in the order of the evaluation.
+def _interaction(
+    findings: Findings, factors: Factors, measure: Measure
+) -> tuple[list[Element], Legend]:
+    """The means of the first two factors: a line for each value of the first one."""
+    legend = Legend("", [])
+    if len(factors.factors) < 2:
+        return [], legend
+    first, second = factors.factors[:2]
+    means = cell_means(findings, first.name, second.name)
+    if not means:
+        return [], legend
 
-    Each system shows its median seed: {"name", "seed", "text": its output, "heat_map",
-    "row": a coloured sentence, "why": the reason where there is neither}.
+    values = list(dict.fromkeys(value for value, _ in means))
+    places = list(dict.fromkeys(place for _, place in means))
+    legend = Legend(first.name, [(Style(number), value) for number, value in enumerate(values)])
+    curves = []
+    for style, value in legend.entries:
+        of_value = [[means[value, place] * measure.factor for place in places]]
+        curves.append(Curve(value, list(range(len(places))), of_value, style))
+    return [curves_chart(f"{measure.heading} (test)", curves, second.name, places)], legend
+
+
+def _parameters(
+    findings: Findings, factors: Factors, measure: Measure, styles: Mapping[str, Style]
+) -> list[Element]:
+    """The wanted measure against each setting that varies, where no table of factors says it.
+
+    That is where a setting is a number of several values, or was not combined with all others.
     """
-    medians = {system.name: system.median_run(measure) for system in systems}
-    maps = {name: run.section.maps_by_source(run.evaluation) for name, run in medians.items()}
-    all_sources = [source for of_system in maps.values() for source in of_system]
-    sources = list(dict.fromkeys(all_sources))
-    shown = []
-    for source in sources[:count]:
-        of_systems = []
-        reference = None
-        for name, run in medians.items():
-            row = _row_of(run, source)
-            reference = reference or row.get("reference")
-            drawn = _drawn(run, maps[name].get(source), row)
-            empty = {"text": None, "heat_map": None, "row": None}
-            of_systems.append({"name": name, "seed": run.seed, **empty, **drawn})
-        shown.append({"source": source, "reference": reference, "systems": of_systems})
-    return shown
+    in_tables = {factor.name for factor in factors.factors if factor.levels}
+    charts = []
+    for name in factors.names:
+        texts = [run.choices.get(name, "") for system in findings.systems for run in system.runs]
+        numbers = _as_numbers(texts)
+        is_axis = numbers is not None and len(set(numbers)) > 2
+        if name in in_tables and not is_axis:
+            continue
+        if len(factors.names) == 1 and not is_axis:
+            continue  # the ranking says it
+        charts.append(_parameter_chart(name, findings, measure, styles, is_axis))
+    return charts[:_MOST_PARAMETERS]
 
 
-def _row_of(run: ComparedRun, source: str) -> Mapping[str, Any]:
-    """What a run made of a source; {} where it was not tested on it."""
-    for row in run.evaluation.sentences:
-        if row[run.section.source_key] == source:
-            return row
-    return {}
+def _parameter_chart(
+    name: str, findings: Findings, measure: Measure, styles: Mapping[str, Style], is_axis: bool
+) -> Element:
+    """A dot for each run; the axis is logarithmic where its numbers span a factor of 50."""
+    runs = [(system, run) for system in findings.systems for run in system.runs]
+    runs = [(system, run) for system, run in runs if measure.name in run.measured]
+    texts = [run.choices.get(name, "") for _, run in runs]
+    numbers = _as_numbers(texts) if is_axis else None
+    values = list(dict.fromkeys(texts))
+    axis = name
+    places = [float(values.index(text)) for text in texts]
+    if numbers is not None:
+        places = numbers
+        values = []
+        if min(numbers) > 0 and max(numbers) / min(numbers) >= 50:
+            places = [float(np.log10(number)) for number in numbers]
+            axis = f"log10 of {name}"
+
+    dots = []
+    for (system, run), place in zip(runs, places, strict=True):
+        value = run.measured[measure.name]
+        label = f"{run.name}: {measure.shown(value)}"
+        dots.append(Dot(label, place, value * measure.factor, styles[system.name]))
+    return dots_chart(f"{measure.heading} (test)", dots, axis, values or None)
 
 
-def _drawn(
-    run: ComparedRun, attention: AttentionMap | None, row: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What a run shows of a sentence: its attention, or its output and why there is no map."""
-    if attention is not None:
-        return run.section.drawn(attention, row)
-    has_maps = bool(run.evaluation.maps)
-    why = "It has no map of this sentence." if has_maps else "It has no attention."
-    return {"text": row.get(run.section.answer_key), "why": why}
+def _as_numbers(texts: Sequence[str]) -> list[float] | None:
+    """The texts as numbers; None where one is none."""
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None

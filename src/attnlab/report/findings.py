@@ -18,6 +18,7 @@ from attnlab.evaluation.measures import Measures
 from attnlab.evaluation.significance import (
     Estimate,
     SystemSample,
+    contrast,
     estimate,
     holm,
     letter_groups,
@@ -53,17 +54,22 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems.
+    """Two systems, or two values of a factor.
 
     difference: of the means, the first less the second.
-    p: of the difference, after Holm's correction over the tested pairs; None where nothing can be
-        resampled.
+    low, high: its own interval; None where a system has one seed.
+    p: of the difference, after Holm's correction over the tested pairs; None where a system has one
+        seed.
+    seeds: of the first and of the second.
     """
 
     first: str
     second: str
     difference: float
+    low: float | None
+    high: float | None
     p: float | None
+    seeds: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +79,9 @@ class Findings:
     estimates: {measure: {system: ...}}.
     letters: {measure: {system: letters}}; empty where no pair can be tested.
     pairs: tested by the wanted measure; all pairs, or those with the baseline.
+    samples: {system: its samples by the wanted measure}.
+    sentence_scores: {(system, seed): (N,) the quality of each sentence}, of the runs whose task
+        measures sentences.
     """
 
     wanted: Wanted
@@ -81,6 +90,8 @@ class Findings:
     estimates: Mapping[str, Mapping[str, Estimate]]
     letters: Mapping[str, Mapping[str, str]]
     pairs: list[Pair]
+    samples: Mapping[str, SystemSample]
+    sentence_scores: Mapping[tuple[str, str], NDArray[np.float64]]
 
 
 def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
@@ -97,10 +108,11 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         raise ExperimentError(
             f"baseline must be null or one of {', '.join(names)}; got {wanted.baseline!r}"
         )
-    scores = resampled_scores(runs, wanted.samples, wanted.seed, progress)
+    scores, sentence_scores = resampled_scores(runs, wanted.samples, wanted.seed, progress)
     estimates: dict[str, dict[str, Estimate]] = {}
     letters: dict[str, dict[str, str]] = {}
     pairs: list[Pair] = []
+    samples_of_wanted: dict[str, SystemSample] = {}
     for name in measures.in_order({name for run in runs for name in run.measured}):
         measure = measures.named(name)
         best_first = ranked(systems, measure)
@@ -112,9 +124,19 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         tested = _tested(samples, list(combinations(samples, 2)))
         letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
         if name == wanted.measure:
-            pairs = _pairs(samples, tested, wanted.baseline)
+            samples_of_wanted = samples
+            pairs = _pairs(samples, tested, wanted)
     best_first = ranked(systems, measures.named(wanted.measure))
-    return Findings(wanted, measures, best_first, estimates, letters, pairs)
+    return Findings(
+        wanted,
+        measures,
+        best_first,
+        estimates,
+        letters,
+        pairs,
+        samples_of_wanted,
+        sentence_scores,
+    )
 
 
 def _sample(
@@ -141,9 +163,14 @@ def _sample(
 def _tested(
     samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], float]:
-    """{pair: p after Holm's correction} of the pairs that can be tested."""
+    """{pair: p after Holm's correction} of the pairs that can be tested.
+
+    A system with one seed is not tested: how far another seed would move it is unknown.
+    """
     found = {}
     for one, other in pairs:
+        if min(samples[one].seeds, samples[other].seeds) == 1:
+            continue
         p = p_of_difference(samples[one], samples[other])
         if p is not None:
             found[one, other] = p
@@ -155,40 +182,55 @@ def _letters(
 ) -> dict[str, str]:
     if not tested:
         return {}
+    in_a_test = {name for pair in tested for name in pair}
+    names = [name for name in names if name in in_a_test]
     different = [pair for pair, p in tested.items() if p < threshold]
     apart = [(names.index(one), names.index(other)) for one, other in different]
     return dict(zip(names, letter_groups(len(names), apart), strict=True))
 
 
 def _pairs(
-    samples: Mapping[str, SystemSample],
-    tested: Mapping[tuple[str, str], float],
-    baseline: str | None,
+    samples: Mapping[str, SystemSample], tested: Mapping[tuple[str, str], float], wanted: Wanted
 ) -> list[Pair]:
     chosen = list(combinations(samples, 2))
-    if baseline is not None:
-        chosen = [(name, baseline) for name in samples if name != baseline]
+    if wanted.baseline is not None:
+        chosen = [(name, wanted.baseline) for name in samples if name != wanted.baseline]
         tested = _tested(samples, chosen)
-    means = {name: float(sample.values.mean()) for name, sample in samples.items()}
+
     pairs = []
     for one, other in chosen:
-        difference = means[one] - means[other]
-        pairs.append(Pair(one, other, difference, tested.get((one, other))))
+        both = [samples[one], samples[other]]
+        means = [float(sample.values.mean()) for sample in both]
+        found = contrast(both, [1, -1], wanted.confidence)
+        pair = Pair(
+            one,
+            other,
+            difference=means[0] - means[1],
+            low=None if found is None else found.low,
+            high=None if found is None else found.high,
+            p=tested.get((one, other)),
+            seeds=(both[0].seeds, both[1].seeds),
+        )
+        pairs.append(pair)
     return pairs
 
 
 def resampled_scores(
     runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
-) -> dict[tuple[str, str, str], NDArray[np.float64]]:
+) -> tuple[
+    dict[tuple[str, str, str], NDArray[np.float64]], dict[tuple[str, str], NDArray[np.float64]]
+]:
     """The metrics that follow from the sentences of a run, on resampled test sets.
 
-    Returns {(metric, system, seed of the run): (B,)}. Runs with the same test set are measured on
-    the same samples of it; each test set has samples of its own.
+    Returns {(metric, system, seed of the run): (B,)}, and {(system, seed): (N,)}, the quality of
+    each sentence. Runs with the same test set are measured on the same samples of it; each test set
+    has samples of its own.
 
     Raises:
         ExperimentError: the sentences of a run give another metric than its metrics.json says.
     """
     found: dict[tuple[str, str, str], NDArray[np.float64]] = {}
+    of_sentences: dict[tuple[str, str], NDArray[np.float64]] = {}
     of_test_sets: dict[str, list[ComparedRun]] = {}
     for run in runs:
         of_test_sets.setdefault(run.test_set, []).append(run)
@@ -205,6 +247,8 @@ def resampled_scores(
                     statistics = metric.statistics(run.evaluation.sentences)
                     _check(run, name, metric, statistics)
                     counted.append(((name, run.system, run.seed), metric, statistics))
+                    if name == run.section.sentence_metric:
+                        of_sentences[run.system, run.seed] = metric.scores(statistics)
             done += 1
             progress("count", done, len(runs))
         random = np.random.default_rng([seed, number])
@@ -212,7 +256,7 @@ def resampled_scores(
         for (key, metric, _), of_samples in zip(counted, sums, strict=True):
             found[key] = metric.scores(of_samples)
         progress("resample", number + 1, len(of_test_sets))
-    return found
+    return found, of_sentences
 
 
 def _check(

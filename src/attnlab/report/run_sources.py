@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
-from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, name_of, short_key
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -33,6 +34,7 @@ SEED = "seed"
 _TAKEN = (SEED, "run", "system", "run_id")
 # Settings that do not affect results.
 _IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
+_ENOUGH_SEEDS = 5
 _PEAK = "system/peak_training_megabytes"
 
 
@@ -72,7 +74,27 @@ def runs_of_sweep(
         ("varied", ", ".join(record.varies)),
         ("command", shlex.join(record.command)),
     ]
-    return _compared(runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id)
+    compared = _compared(
+        runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id
+    )
+    return replace(compared, more_seeds=_command_with_more_seeds(record, runs))
+
+
+def _command_with_more_seeds(record: SweepRecord, runs: Sequence[ComparedRun]) -> str | None:
+    """The command of a sweep with five seeds, those that it has and further ones.
+
+    None for a search, which would choose other points.
+    """
+    chosen = [text.lstrip("+") for text in record.overrides]
+    if any(text.startswith("hydra/sweeper=") or text == "sweep=optuna" for text in chosen):
+        return None
+    seeds = sorted({int(run.seed) for run in runs})
+    further = (number for number in count(1) if number not in seeds)
+    seeds += islice(further, max(0, _ENOUGH_SEEDS - len(seeds)))
+
+    others = [text for text in record.overrides if text.partition("=")[0] != SEED]
+    with_seeds = [*others, f"{SEED}={','.join(map(str, seeds))}"]
+    return shlex.join(replace(record, overrides=with_seeds).command)
 
 
 def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
@@ -107,7 +129,14 @@ def _run_of_job(
         costs=_costs(cpu, peak),
         parameters=_params(config),
         run_id=job.run_id,
+        report=_report_in(Path(job.output)),
     )
+
+
+def _report_in(output: Path) -> Path | None:
+    """The page of a run's report; None where none was written."""
+    page = output / "report" / "index.html"
+    return page if page.is_file() else None
 
 
 def _last_peak(spool: Path) -> float | None:
@@ -163,6 +192,7 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
             **_evaluated(folder / "evaluation", allow),
             history=read_history(folder / "training" / "history.csv"),
             parameters=params,
+            report=_report_in(folder),
         )
         runs.append(run)
     names = ", ".join(folder.name for folder in folders)

@@ -31,6 +31,8 @@ class ReportSection:
     measures: of its metrics, in the order of the pages; the others follow with their bare names.
     headlines: measures that stand large at the top, if they were measured.
     ranked_by: measures by which a comparison ranks systems, the first that all have.
+    sentence_metric: the metric that says how good a single sentence is; None for whether the answer
+        is the expected one.
     template: its page, which extends `base.html`; it lies beside the class.
     """
 
@@ -41,6 +43,7 @@ class ReportSection:
     measures: ClassVar[tuple[Measure, ...]] = ()
     headlines: ClassVar[tuple[str, ...]] = ()
     ranked_by: ClassVar[tuple[str, ...]] = ()
+    sentence_metric: ClassVar[str | None] = None
     template: ClassVar[str] = "base.html"
 
     @property

@@ -40,6 +40,7 @@ class TranslationSection(ReportSection):
         "aer",
     )
     ranked_by = ("bleu", "exact_match")
+    sentence_metric = "chrf"
     template = "translation.html"
 
     def content(self, evaluation: Path, stats: Mapping[str, Any]) -> Content:

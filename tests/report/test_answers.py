@@ -1,0 +1,273 @@
+"""The answers of a comparison: verdicts by the rule, factors, interactions and links."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from attnlab.report.answers import Answer, answers, interaction_sentence, rule
+from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.comparison import MlflowLinks, other_columns, write_comparison
+from attnlab.report.factors import factors_of
+from attnlab.report.findings import Findings, Wanted, findings_of
+from attnlab.report.run_sources import runs_of_sweep
+from made_sweep import write_crossed_sweep, write_sweep
+
+# dot gains by teacher forcing alone.
+CROSSED = {
+    ("dot", "always"): 0.9,
+    ("dot", "never"): 0.5,
+    ("bahdanau", "always"): 0.5,
+    ("bahdanau", "never"): 0.5,
+}
+
+
+def found(compared: ComparedRuns, measure: str = "bleu", baseline: str | None = None) -> Findings:
+    wanted = Wanted(measure, baseline, 400, 0.95, 1)
+    return findings_of(compared.runs, wanted, lambda *_: None)
+
+
+def crossed(
+    folder: Path, right: Mapping[tuple[str, str], float] = CROSSED, seeds: Sequence[int] = (1, 2, 3)
+) -> ComparedRuns:
+    return runs_of_sweep(write_crossed_sweep(folder, right, seeds), folder)
+
+
+def of_systems(folder: Path, systems: dict[str, float], seeds: Sequence[int]) -> ComparedRuns:
+    return runs_of_sweep(write_sweep(folder, systems, seeds, failed=False), folder)
+
+
+def without_seeds(compared: ComparedRuns, system: str) -> ComparedRuns:
+    """The runs without all but the first of a system."""
+    first = next(run for run in compared.runs if run.system == system)
+    runs = [run for run in compared.runs if run.system != system or run is first]
+    return dataclasses.replace(compared, runs=runs)
+
+
+def answered(findings: Findings) -> list[Answer]:
+    return answers(findings, factors_of(findings))
+
+
+@pytest.fixture(scope="module")
+def with_seeds(tmp_path_factory: pytest.TempPathFactory) -> ComparedRuns:
+    return crossed(tmp_path_factory.mktemp("crossed"))
+
+
+@pytest.fixture(scope="module")
+def findings(with_seeds: ComparedRuns) -> Findings:
+    return found(with_seeds)
+
+
+def test_answer_calls_a_far_better_system_better_with_its_interval(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.95, "general": 0.3}, (1, 2, 3)))
+    (answer,) = answered(findings)
+    (pair,) = findings.pairs
+    assert pair.low is not None
+    assert answer == Answer(
+        "certain",
+        f"dot is better than general by {pair.difference:.2f} BLEU "
+        f"({pair.low:.2f} to {pair.high:.2f}, 3 seeds).",
+    )
+    assert pair.low > 0
+    assert pair.p is not None
+    assert pair.p < 0.05
+
+
+def test_answer_about_equal_systems_is_that_no_difference_is_certain(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.5, "general": 0.52}, (1, 2, 3)))
+    (answer,) = answered(findings)
+    assert answer.kind == "open"
+    assert re.fullmatch(
+        r"No difference is certain between \w+ and \w+ \(\+[\d.]+ BLEU; -[\d.]+ to \+[\d.]+, "
+        r"3 seeds\)\.",
+        answer.text,
+    )
+
+
+def test_answer_of_a_loss_gives_the_gain_of_the_lower_value(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.9, "general": 0.3}, (1, 2, 3)), "token_nll")
+    (answer,) = answered(findings)
+    assert answer.text.startswith("dot is better than general by 0.6000 token NLL (0.5")
+
+
+def test_answer_compares_every_system_with_the_baseline(tmp_path: Path) -> None:
+    systems = {"dot": 0.95, "general": 0.55, "concat": 0.1}
+    compared = of_systems(tmp_path, systems, (1, 2, 3))
+    better, worse = answered(found(compared, baseline="general"))
+    assert better.text.startswith("general is better than concat by ")
+    assert worse.text.startswith("general is worse than dot by ")
+    assert "-" not in worse.text
+
+
+def test_one_seed_each_gives_no_verdict_no_letters_and_no_p(tmp_path: Path) -> None:
+    compared = of_systems(tmp_path, {"dot": 0.95, "general": 0.1}, (3,))
+    findings = found(compared)
+    (answer,) = answered(findings)
+    assert answer.kind == "unknown"
+    assert answer.text.startswith("Nothing is known about which of the 2 systems is better")
+    assert findings.letters["bleu"] == {}
+    assert [pair.p for pair in findings.pairs] == [None]
+    assert "needs two seeds or more" in rule(findings)
+    assert compared.more_seeds == (
+        "python pipelines/train.py -m model/attention=dot,general seed=3,1,2,4,5"
+    )
+
+
+def test_a_system_with_one_seed_gets_no_verdict_beside_others(tmp_path: Path) -> None:
+    systems = {"dot": 0.95, "general": 0.3, "concat": 0.1}
+    compared = without_seeds(of_systems(tmp_path, systems, (1, 2, 3)), "concat")
+    findings = found(compared)
+    certain, unknown = answered(findings)
+    assert certain.text.startswith("dot is better than general by ")
+    assert "concat" not in certain.text
+    assert unknown == Answer("unknown", "Nothing is known about concat: one seed.")
+    assert set(findings.letters["bleu"]) == {"dot", "general"}
+    # The best system is the best of those with seeds.
+    lone_best = without_seeds(of_systems(tmp_path, systems, (1, 2, 3)), "dot")
+    assert answered(found(lone_best))[0].text.startswith("general is better than concat")
+
+
+def test_search_gets_no_command_for_more_seeds(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
+    record = folder.read()
+    folder.write(dataclasses.replace(record, overrides=["hydra/sweeper=optuna", *record.overrides]))
+    assert runs_of_sweep(folder, tmp_path).more_seeds is None
+
+
+def test_marginal_means_are_means_over_the_other_factor(findings: Findings) -> None:
+    attention, forcing = factors_of(findings).factors
+    means = {name: float(sample.values.mean()) for name, sample in findings.samples.items()}
+    dot, bahdanau = attention.levels
+    assert (attention.name, attention.others) == ("attention", ["teacher_forcing"])
+    assert (dot.value, bahdanau.value) == ("dot", "bahdanau")
+    assert dot.mean == pytest.approx((means["dot · always"] + means["dot · never"]) / 2)
+    assert bahdanau.mean == pytest.approx(
+        (means["bahdanau · always"] + means["bahdanau · never"]) / 2
+    )
+    (pair,) = attention.pairs
+    assert pair.difference == pytest.approx(dot.mean - bahdanau.mean)
+    assert pair.low is not None
+    assert pair.high is not None
+    assert pair.low < pair.difference < pair.high
+    assert (forcing.name, [level.value for level in forcing.levels]) == (
+        "teacher_forcing",
+        ["always", "never"],
+    )
+
+
+def test_interaction_of_made_systems_is_named(findings: Findings) -> None:
+    factors = factors_of(findings)
+    assert factors.tested == 1
+    (interaction,) = factors.interactions
+    means = {name: float(sample.values.mean()) for name, sample in findings.samples.items()}
+    gain = means["dot · always"] - means["bahdanau · always"]
+    assert interaction.change == pytest.approx(gain)
+    assert 0 < interaction.low < gain < interaction.high
+    sentence = interaction_sentence(interaction, findings)
+    assert sentence.startswith(
+        "The gain of dot over bahdanau depends on teacher_forcing: "
+        f"+{gain:.2f} BLEU with always, +0.00 with never (change {gain:.2f}, "
+    )
+    assert answered(findings)[-1] == Answer("certain", sentence)
+
+
+def test_no_interaction_is_named_where_gains_are_equal(tmp_path: Path) -> None:
+    right = {
+        ("dot", "always"): 0.9,
+        ("dot", "never"): 0.9,
+        ("bahdanau", "always"): 0.4,
+        ("bahdanau", "never"): 0.4,
+    }
+    factors = factors_of(found(crossed(tmp_path, right)))
+    assert factors.tested == 1
+    assert factors.interactions == []
+
+
+def test_factors_of_single_seeds_have_means_without_differences(tmp_path: Path) -> None:
+    findings = found(crossed(tmp_path, seeds=(1,)))
+    factors = factors_of(findings)
+    assert [len(factor.levels) for factor in factors.factors] == [2, 2]
+    assert all(pair.p is None for factor in factors.factors for pair in factor.pairs)
+    assert (factors.interactions, factors.tested) == ([], 0)
+    assert [answer.kind for answer in answered(findings)] == ["unknown"]
+
+
+def test_factor_that_was_not_combined_with_all_others_has_no_means(tmp_path: Path) -> None:
+    right = {("dot", "always"): 0.9, ("bahdanau", "never"): 0.5}
+    factors = factors_of(found(crossed(tmp_path, right)))
+    assert [factor.levels for factor in factors.factors] == [[], []]
+
+
+def test_one_choice_is_no_factor_of_several(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.9, "general": 0.5}, (1, 2)))
+    factors = factors_of(findings)
+    assert (factors.names, factors.factors, factors.tested) == (["attention"], [], 0)
+
+
+def test_measures_that_are_equal_in_every_row_share_a_column(
+    findings: Findings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The sentences still give the old values.
+    monkeypatch.setattr("attnlab.report.findings._check", lambda *_: None)
+    runs = []
+    for system in findings.systems:
+        for run in system.runs:
+            equal = {"ter": run.evaluation.metrics["token_error_rate"], "aer": 0.25}
+            metrics = run.evaluation.metrics | equal
+            files = dataclasses.replace(run.evaluation, metrics=metrics)
+            runs.append(dataclasses.replace(run, evaluation=files))
+    wanted = dataclasses.replace(findings.wanted, samples=100)
+    columns = other_columns(findings_of(runs, wanted, lambda *_: None))
+    constant = [column.measures[0].name for column in columns if column.is_constant]
+    assert constant == ["aer"]
+    together = [{measure.name for measure in column.measures} for column in columns]
+    assert {"ter", "token_error_rate"} in together
+
+
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+\.\d\d", text))
+
+
+def test_numbers_of_the_page_are_those_of_the_json_files(
+    with_seeds: ComparedRuns, findings: Findings, tmp_path: Path
+) -> None:
+    write_comparison(with_seeds, findings, tmp_path / "comparison", sentences=2)
+    page = (tmp_path / "comparison" / "index.html").read_text(encoding="utf-8")
+    record = json.loads((tmp_path / "comparison" / "comparison.json").read_text(encoding="utf-8"))
+    assert [answer["text"] in page for answer in record["answers"]] == [True] * 4
+
+    written = {(pair["first"], pair["second"]): pair for pair in record["pairs"]}
+    first = written["dot · always", "dot · never"]
+    for key in ("difference", "low", "high"):
+        assert f"{first[key]:.2f}" in numbers(record["answers"][0]["text"])
+        assert f"+{first[key]:.2f}" in page
+
+    of_json = []
+    for run in with_seeds.runs:
+        if run.system == "dot · always":
+            of_json.append(run.evaluation.metrics["bleu"])
+    assert f"{sum(of_json) / 3:.2f} ±" in page
+
+
+def test_links_of_the_page_lead_to_reports_and_mlflow(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, {"dot": 0.9}, (1, 2), failed=False)
+    report = folder.path / "0" / "report" / "index.html"
+    report.parent.mkdir()
+    report.write_text("the report", encoding="utf-8")
+    compared = runs_of_sweep(folder, tmp_path)
+    runs = [dataclasses.replace(run, run_id=f"id{run.seed}") for run in compared.runs]
+    compared = dataclasses.replace(compared, runs=runs)
+    address = "http://tracker:5000/#/experiments/1/runs/id2"
+    links = MlflowLinks({"id2": address}, None)
+    into = folder.path / "comparison"
+    write_comparison(compared, found(compared), into, 2, links)
+    page = (into / "index.html").read_text(encoding="utf-8")
+    (relative,) = re.findall(r'href="([^"]*)" aria-label="report of dot · seed 1"', page)
+    assert (into / relative).resolve() == report.resolve()
+    assert f'href="{address}" aria-label="MLflow page of dot · seed 2"' in page
+    assert "report of dot · seed 2" not in page
