@@ -7,8 +7,9 @@
     python pipelines/compare.py builds=[build/dot-1,build/bahdanau-1]
     into=build/comparison
 
-Runs that agree in all choices but the seed are one system. Writes one offline page (index.html),
-tables (comparison.csv, systems.csv) and figures, and logs them to the sweep's run in MLflow.
+Runs that agree in all choices but the seed are one system. Prints which are better, by how much and
+whether that is certain. Writes one offline page (index.html), what it found (comparison.json,
+comparison.csv, systems.csv) and figures, and logs them to the sweep's run in MLflow.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def sweep(folder: Path, made: Path) -> Path:
 def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, sweep: Path) -> None:
     ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert f"page: {sweep}/comparison/index.html\n" in ended.out
+    assert ended.out.startswith("bahdanau is better than dot by ")
     for expected in ("bahdanau", "no attention", "BLEU ↑", "Systems that share a letter"):
         assert expected in ended.out
     assert "left out: general · seed 1: failed: the <disk> is full" in ended.err
