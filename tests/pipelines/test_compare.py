@@ -106,6 +106,19 @@ def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path)
     assert "nothing to compare it with" in page
 
 
+def test_compare_of_one_seed_each_prints_no_verdict_and_how_to_add_seeds(
+    command: Command, folder: Path
+) -> None:
+    write_sweep(folder / "runs", {"dot": 0.5, "general": 0.9}, (1,), failed=False)
+    ended = succeeded(command("compare.py", "sweep=last", *SMALL))
+    assert ended.out.startswith("Nothing is known about which of the 2 systems is better")
+    assert (
+        "add seeds: python pipelines/train.py -m model/attention=dot,general seed=1,2,3,4,5\n"
+        in ended.out
+    )
+    assert "group" not in ended.out
+
+
 @pytest.mark.usefixtures("database")
 def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folder: Path) -> None:
     """The sweep's run gets the comparison, whichever way its children were asked for."""

@@ -118,6 +118,12 @@ def test_one_seed_each_gives_no_verdict_no_letters_and_no_p(tmp_path: Path) -> N
     )
 
 
+def test_one_seed_each_names_no_best_run_where_all_are_equal(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 1.0, "general": 1.0}, (1,)))
+    (answer,) = answered(findings)
+    assert answer.text.endswith("each has one seed. All runs have 100.00 BLEU.")
+
+
 def test_a_system_with_one_seed_gets_no_verdict_beside_others(tmp_path: Path) -> None:
     systems = {"dot": 0.95, "general": 0.3, "concat": 0.1}
     compared = without_seeds(of_systems(tmp_path, systems, (1, 2, 3)), "concat")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,14 @@ def test_systems_that_answer_alike_have_no_disputed_sentences(tmp_path: Path) ->
 
 def test_disagreement_of_classifiers_is_whether_they_are_right(tmp_path: Path) -> None:
     found = disagreement(findings_in(tmp_path, translates=False, bahdanau=0.9, dot=0.2), 3)
+    assert found.quality == "whether it is right"
+    assert [sentence.gap for sentence in found.sentences] == [1.0] * 3
+
+
+def test_disagreement_of_older_evaluations_without_chrf_is_whether_they_are_right(
+    findings: Findings,
+) -> None:
+    found = disagreement(dataclasses.replace(findings, sentence_scores={}), 3)
     assert found.quality == "whether it is right"
     assert [sentence.gap for sentence in found.sentences] == [1.0] * 3
 

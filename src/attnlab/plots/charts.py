@@ -41,10 +41,10 @@ CHART_STYLE = Markup("""
 .chart .title { font-weight: 600; }
 .chart .quiet { fill: var(--quiet, #57606a); }
 .chart .grid { stroke: var(--line, #d0d7de); }
-.chart .line { fill: none; stroke: var(--s, #57606a); stroke-width: 1.8; }
+.chart .line { fill: none; stroke: var(--s, var(--quiet, #57606a)); stroke-width: 1.8; }
 .chart .band { fill: var(--s); fill-opacity: .13; }
-.chart .whole { fill: var(--s, #57606a); }
-.chart .open { fill: none; stroke: var(--s, #57606a); stroke-opacity: .75; }
+.chart .whole { fill: var(--s, var(--quiet, #57606a)); }
+.chart .open { fill: none; stroke: var(--s, var(--quiet, #57606a)); stroke-opacity: .75; }
 .chart .whisker { stroke: var(--s); stroke-width: 2.5; }
 """)
 

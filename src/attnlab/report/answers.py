@@ -101,12 +101,20 @@ def rule(findings: Findings) -> str:
 
 def _no_verdict(findings: Findings) -> Answer:
     measure = findings.measures.named(findings.wanted.measure)
-    best = findings.systems[0]
-    value = measure.shown(findings.estimates[measure.name][best.name].mean)
+    means = [findings.estimates[measure.name][each.name].mean for each in findings.systems]
+    shown = [f"{measure.shown(mean)} {measure.label}" for mean in means]
+    leaders = [
+        each.name for each, text in zip(findings.systems, shown, strict=True) if text == shown[0]
+    ]
+    best = f"The best single run is {leaders[0]} with {shown[0]}."
+    if len(leaders) == len(shown):
+        best = f"All runs have {shown[0]}."
+    elif len(leaders) > 1:
+        best = f"{len(leaders)} runs share the best value, {shown[0]}."
     return Answer(
         "unknown",
-        f"Nothing is known about which of the {len(findings.systems)} systems is better: "
-        f"each has one seed. The best single run is {best.name} with {value} {measure.label}.",
+        f"Nothing is known about which of the {len(shown)} systems is better: each has one seed. "
+        f"{best}",
     )
 
 
