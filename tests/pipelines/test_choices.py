@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -45,13 +46,20 @@ def test_unknown_choice_has_no_changed_values() -> None:
     assert changed_values("search", "mine", {"size": 3}) == {}
 
 
-def rows(page: Path) -> dict[str, str]:
+def choices_shown(page: Path) -> dict[str, str]:
+    """{group: choice} of the folded table."""
     text = page.read_text(encoding="utf-8")
-    return dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', text))
+    return dict(re.findall(r'<tr><th scope="row"><code>([^<]*)</code></th><td>([^<]*)</td>', text))
+
+
+def changes_shown(page: Path) -> set[str]:
+    text = page.read_text(encoding="utf-8").partition('<dl class="facts">')[0]
+    found = re.findall(r'<tr><th scope="row"><code>([^<]*)</code></th>', text)
+    return {html.unescape(override) for override in found}
 
 
 @pytest.mark.slow
-def test_report_shows_choices_instead_of_class_names(command: Command, folder: Path) -> None:
+def test_report_shows_what_was_typed_under_dvc_too(command: Command, folder: Path) -> None:
     overrides = [
         *(choice for choice in TINY if not choice.startswith("search.size")),
         "tracking=none",
@@ -66,14 +74,16 @@ def test_report_shows_choices_instead_of_class_names(command: Command, folder: P
     expected = {
         "data": "copy, changed",
         "padding": "post_post",
-        "encoder": "lstm, changed",
+        "model/encoder": "lstm, changed",
         "hardware": "cpu",
-        "attention": "bahdanau, changed",
+        "model/attention": "bahdanau, changed",
         "search": "beam, changed",
-        "batching": "",
-        "schedule": "cosine",
+        "training/schedule": "cosine",
     }
-    assert {name: rows(page).get(name) for name in expected} == expected
+    choices = choices_shown(page)
+    assert {name: choices.get(name) for name in expected} == expected
+    # Precision 32 is the default.
+    assert changes_shown(page) == set(overrides) - {"hardware.precision=32"}
 
     # Under DVC the stages read a config that is composed already.
     (folder / "params.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
@@ -89,7 +99,9 @@ def test_report_shows_choices_instead_of_class_names(command: Command, folder: P
             f"paths.evaluation={evaluation}",
         )
     )
-    assert rows(folder / "build" / "report" / "index.html") == rows(page)
+    staged = folder / "build" / "report" / "index.html"
+    assert choices_shown(staged) == choices
+    assert changes_shown(staged) == changes_shown(page)
 
 
 def test_decoder_takes_over_what_is_chosen_for_the_encoder_alone() -> None:

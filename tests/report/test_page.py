@@ -17,6 +17,8 @@ import pytest
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.experiment.changes import Change
+from attnlab.report.asked import Asked
 from attnlab.report.page import write_report
 from attnlab.tasks.classification.evaluation import Classification
 from attnlab.tasks.classification.report.section import sample_predictions
@@ -45,7 +47,19 @@ CONFIG: dict[str, Any] = {
     "padding": {"encoder": "pre", "decoder": "post", "attention_masked": True},
     "hardware": {"threads": 1, "precision": "32"},
 }
-CHOICES = {"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"}
+ASKED = Asked(
+    changes=[
+        Change("data", "data=multi30k", "dates"),
+        Change("data.path", f"data.path={EVIL}", "null"),
+    ],
+    choices={"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"},
+    command=f"python pipelines/train.py data=multi30k 'data.path={EVIL}'",
+    revision="0123abcd",
+    has_local_changes=True,
+    started="2026-11-26 10:00 UTC",
+    run_id="5e6f",
+    run_page="http://127.0.0.1:5000/#/runs/5e6f",
+)
 
 
 @pytest.fixture
@@ -138,11 +152,11 @@ def classification(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, into: str = "report") -> str:
+def write(folder: Path, into: str = "report", asked: Asked = ASKED) -> str:
     evaluation = folder / "evaluation"
     section = task_of_evaluation(evaluation).report_section()
     places = (folder / "data", folder / "training", evaluation, folder / into)
-    write_report(CONFIG, CHOICES, section, {}, *places)
+    write_report(CONFIG, asked, section, {}, *places)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 
@@ -158,7 +172,7 @@ PAGES = {
     "translation": (
         readable_name(CONFIG),
         "BahdanauScore",
-        "attention_masked: true",
+        "padding.attention_masked true",
         "2 empty <source>",
         "1,234",
         "0.1250",
@@ -185,9 +199,9 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize(("task", "images"), [("translation", 4), ("classification", 3)])
+@pytest.mark.parametrize(("task", "charts"), [("translation", 5), ("classification", 3)])
 def test_report_page_shows_all_content_escaped(
-    task: str, images: int, request: pytest.FixtureRequest
+    task: str, charts: int, request: pytest.FixtureRequest
 ) -> None:
     page = write(request.getfixturevalue(task))
     text = words(page)
@@ -195,7 +209,7 @@ def test_report_page_shows_all_content_escaped(
     assert text.count("<script>alert('x')</script>") >= 4  # config, samples, map
     for expected in PAGES[task]:
         assert expected in text, expected
-    assert page.count("<img") == images
+    assert page.count('<figure class="chart">') == charts
 
 
 @pytest.mark.parametrize("task", PAGES)
@@ -205,23 +219,81 @@ def test_report_page_needs_no_network_and_has_the_same_bytes(
     folder = request.getfixturevalue(task)
     page = write(folder)
     assert page == write(folder, "again")
-    assert all(address.startswith(("#", "data:image/png;base64,")) for address in addresses(page))
-    sections = re.findall(r'<section id="(\w+)"', page)
-    assert {address[1:] for address in addresses(page) if address.startswith("#")} == set(sections)
-    assert all(url.startswith("data:font/woff") for url in re.findall(r"url\(([^)]*)\)", page))
+    names = set(re.findall(r'<[^>]* id="([^"]*)"', page))
+    inside = {address[1:] for address in addresses(page) if address.startswith("#")}
+    assert inside <= names
+    assert {address for address in addresses(page) if not address.startswith("#")} == {
+        ASKED.run_page
+    }
+    outside = [url for url in re.findall(r"url\(([^)]*)\)", page) if not url.startswith("#")]
+    assert all(url.startswith("data:font/woff") for url in outside)
     assert "@import" not in page
     assert '<meta charset="utf-8">' in page[:400]
     assert "attnlab hangul'; src" in page  # a machine without Korean fonts shows Hangul
 
 
-def test_page_shows_choices_and_hides_redundant_class_names(translation: Path) -> None:
-    rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(translation)))
-    assert [rows[name] for name in ("padding", "data", "hardware")] == [
-        "pre_post, changed",
-        "multi30k",
-        "cpu",
-    ]
-    assert [rows[name] for name in ("encoder", "attention")] == ["", "bahdanau"]
+@pytest.mark.parametrize("task", PAGES)
+def test_page_says_what_was_asked_before_what_came_out(
+    task: str, request: pytest.FixtureRequest
+) -> None:
+    sections = re.findall(r'<section id="(\w+)"', write(request.getfixturevalue(task)))
+    assert sections[:3] == ["asked", "quality", "learning"]
+    assert sections[-1] == "data"
+
+
+def test_page_lists_what_differs_from_the_defaults_and_how_it_ran(translation: Path) -> None:
+    page = write(translation)
+    table = page[page.index('<section id="asked"') : page.index('<dl class="facts">')]
+    changed = re.findall(r'<th scope="row"><code>([^<]*)</code></th>', table)
+    assert [html.unescape(text) for text in changed] == [each.override for each in ASKED.changes]
+
+    asked = words(page[: page.index("<details>")])
+    for expected in (
+        ASKED.command,
+        "0123abcd , with changes that are not committed",
+        "2026-11-26 10:00 UTC",
+        "seed 1",
+        "1 thread(s), precision 32",
+        "run 5e6f",
+    ):
+        assert expected in asked, expected
+
+
+def test_page_without_changes_and_without_a_run_says_so(translation: Path) -> None:
+    text = words(write(translation, asked=Asked()))
+    assert "Every choice and setting is the default." in text
+    assert "MLflow no run" in text
+
+
+def test_page_folds_all_choices_and_settings(translation: Path) -> None:
+    page = write(translation)
+    folded = page[page.index("<details>") : page.index('<section id="quality"')]
+    rows = dict(re.findall(r'<th scope="row"><code>([^<]*)</code></th><td>(.*)</td>', folded))
+    assert rows["padding"] == "pre_post, changed"
+    assert rows["model.attention.size"] == "<code>64</code>"
+
+
+@pytest.mark.parametrize("task", PAGES)
+def test_numbers_of_the_page_are_those_of_the_metrics_file(
+    task: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(task)
+    page = write(folder)
+    table = page[page.index('class="plain metrics"') :]
+    found = {}
+    for row in re.findall(r'<tr><th scope="row">(.*?)</tr>', table, re.DOTALL):
+        label, *cells = re.split(r"<[^>]+>", row)
+        numbers = [float(cell.replace(",", "")) for cell in cells if re.fullmatch(r"[\d,.]+", cell)]
+        found[label] = numbers
+    section = task_of_evaluation(folder / "evaluation").report_section()
+    metrics = json.loads((folder / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
+    for name, value in metrics.items():
+        measure = section.known.named(name)
+        numbers = found[measure.heading]
+        if value is None:
+            assert numbers == []
+        else:
+            assert numbers == [pytest.approx(value, abs=10**-measure.digits)]
 
 
 def test_report_writing_interrupted_leaves_the_previous_report_or_none(

@@ -15,9 +15,11 @@ from page_structure import HOSTILE, Structure, check_same_structure
 
 import made_sweep
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.experiment.changes import Change
 from attnlab.plots.heat_map_html import heat_map_page
 from attnlab.plots.labels import visible
 from attnlab.plots.sentences import sentences_html
+from attnlab.report.asked import Asked
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import write_report
@@ -105,8 +107,17 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
         "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
     }  # fmt: skip
+    asked = Asked(
+        changes=[Change(text, f"{text}={text}", text) for text in texts],
+        choices={f"z{i}": text for i, text in enumerate(texts)},
+        command=word,
+        revision=word,
+        started=word,
+        run_id=word,
+        run_page=f"http://localhost/{word}",
+    )
     write_report(
-        config, {}, TranslationSection(), {}, data, training, evaluation, folder / "report"
+        config, asked, TranslationSection(), {}, data, training, evaluation, folder / "report"
     )
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 

@@ -79,14 +79,20 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfF
     for key, choice in entry.items():
         name = key.removeprefix("override ")
         is_override = key != name
-        # Nothing, several choices together, or the choice of a group for another place
-        if not isinstance(choice, str) or "@" in name:
+        # Nothing, or several choices together
+        if not isinstance(choice, str):
             continue
+
         # `/model/encoder` is a whole name, `encoder` that of a group inside this one.
-        if name.startswith("/"):
+        is_whole_name = name.startswith("/")
+        if is_whole_name:
             name = name.removeprefix("/")
         elif group:
             name = f"{group}/{name}"
+        # For another place: `tokenizer@source_tokenizer` is `data/tokenizer@data.source_tokenizer`.
+        if "@" in name and not is_whole_name and group:
+            above = group.replace("/", ".")
+            name = name.replace("@", f"@{above}.")
 
         if is_override:
             overrides[name] = choice
@@ -99,21 +105,38 @@ def default_choices(
     task: str, preset: str | None = None, data: str | None = None
 ) -> dict[str, str]:
     """{group: choice} of a config that chooses no more than its task, a preset and its data."""
-    overrides = dict(conf_file("task", task).overrides)
-    if preset is not None:
-        overrides |= conf_file("experiment", preset).overrides
-    if data is not None:
-        overrides["data"] = data
+    chosen = {"task": task, "experiment": preset, "data": data}
+    return implied_choices({group: choice for group, choice in chosen.items() if choice})
 
-    chosen: dict[str, str] = {}
-    todo = dict(conf_file("", "config").defaults)
+
+def implied_choices(
+    chosen: Mapping[str, str], folders: tuple[Path, ...] = (CONF,)
+) -> dict[str, str]:
+    """{group: choice} of a config for which no more is chosen than this.
+
+    folders: of configs, in the order in which they are searched.
+    """
+    defaults = conf_file("", "config", folders).defaults
+    preset = conf_file("experiment", chosen.get("experiment", ""), folders).overrides
+    debug = conf_file("debug", chosen.get("debug", ""), folders).overrides
+    overrides = {**preset, **debug, **chosen}
+    task = overrides.get("task", defaults["task"])
+    overrides = {**conf_file("task", task, folders).overrides, **overrides}
+
+    implied: dict[str, str] = {}
+    todo = dict(defaults)
     while todo:
         group, choice = todo.popitem()
-        chosen[group] = overrides.get(group, choice)
-        file = conf_file(group, chosen[group])
+        implied[group] = overrides.get(group, choice)
+        file = conf_file(group, implied[group], folders)
         overrides = {**file.overrides, **overrides}
         todo |= file.defaults
-    return {group: overrides.get(group, choice) for group, choice in chosen.items()}
+    # A group for another place has no default, `tokenizer@target_tokenizer: null`.
+    for_another_place = {group for group in overrides if "@" in group}
+    return {
+        group: overrides.get(group, implied.get(group, "none"))
+        for group in [*implied, *sorted(for_another_place - implied.keys())]
+    }
 
 
 def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:

@@ -14,6 +14,7 @@ from attnlab.plots.figure import COLOURS, GRID, INK, new_figure, styled_axes
 Points = Sequence[tuple[int, float]]
 """(step, value) of a curve."""
 
+_PANEL_WIDTH, _PANEL_HEIGHT = 4.6, 2.9  # inches
 _PERPLEXITY = "perplexity (validation, reference fed)"
 _CLASSES = "accuracy and F1 (validation)"
 _VALIDATION = "validation/"
@@ -49,16 +50,29 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
         return None
     columns = min(2, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure = new_figure(4.6 * columns, 2.9 * rows)
+    figure = new_figure(_PANEL_WIDTH * columns, _PANEL_HEIGHT * rows)
     for index, (title, curves) in enumerate(panels.items(), start=1):
-        axes = styled_axes(figure, rows, columns, index, title=title, x="step")
-        for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
-            _draw_curve(axes, label, points, colour)
-        values = [value for points in curves.values() for _, value in points]
-        _scale_heights(axes, values, may_be_logarithmic=title == _PERPLEXITY)
-        if len(curves) > 1:
-            axes.legend(fontsize=8, frameon=False)
+        _draw_panel(styled_axes(figure, rows, columns, index, title=title, x="step"), title, curves)
     return figure
+
+
+def curve_panels(history: Mapping[str, Points]) -> dict[str, Figure]:
+    """{title: figure} of each panel of `learning_curves`, for pages that are wide or narrow."""
+    panels = {}
+    for title, curves in _panels_with_points(history).items():
+        figure = new_figure(_PANEL_WIDTH, _PANEL_HEIGHT)
+        _draw_panel(styled_axes(figure, x="step"), title, curves)
+        panels[title] = figure
+    return panels
+
+
+def _draw_panel(axes: Axes, title: str, curves: Mapping[str, Points]) -> None:
+    for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
+        _draw_curve(axes, label, points, colour)
+    values = [value for points in curves.values() for _, value in points]
+    _scale_heights(axes, values, may_be_logarithmic=title == _PERPLEXITY)
+    if len(curves) > 1:
+        axes.legend(fontsize=8, frameon=False)
 
 
 def _panels_with_points(history: Mapping[str, Points]) -> dict[str, dict[str, Points]]:
@@ -112,7 +126,7 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     by_length: rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point
         each.
     """
-    figure = new_figure(7.2, 3.4)
+    figure = new_figure(4.6, 3.0)
     axes = styled_axes(figure, x="source tokens, <eos> not counted")
     positions = range(len(by_length))
     sentences = [row["sentences"] for row in by_length]
@@ -135,7 +149,7 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     axes.set_ylim(0, 105)
     ranges = [range_text(int(row["from"]), int(row["to"])) for row in by_length]
     axes.set_xticks(positions, ranges)
-    axes.legend(fontsize=8, loc="lower left", framealpha=0.8)
+    axes.legend(fontsize=8, loc="lower left", framealpha=0.8, edgecolor=GRID)
     return figure
 
 

@@ -73,7 +73,7 @@ def _shortened(text: str, longest: int) -> str:
 
 def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
     """The figure as PNG, without a date or the name of the software."""
-    _use_our_fonts(figure)
+    use_our_fonts(figure)
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # `savefig` would lay the figure out, draw it, and draw it again
@@ -83,7 +83,7 @@ def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
     return stream.getvalue()
 
 
-def _use_our_fonts(figure: Figure) -> None:
+def use_our_fonts(figure: Figure) -> None:
     """Draw all texts of the figure with fonts that have their characters.
 
     None of them is mathematics: a `$` in a token would start a formula. Call it when all texts are

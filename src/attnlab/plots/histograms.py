@@ -15,7 +15,7 @@ from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, title_te
 
 def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     """Figure of {side: {length in tokens: sentences}}, as steps over the same axis."""
-    figure = new_figure(7.2, 2.8)
+    figure = new_figure(4.6, 2.6)
     axes = styled_axes(figure, x="tokens, <eos> not counted", y="sentences")
     for number, (label, counts) in enumerate(sides.items()):
         if not counts:
@@ -42,7 +42,7 @@ def offset_histogram(counts: Sequence[Mapping[str, int]]) -> Figure:
 
     counts: rows {"offset", "tokens"}, as `AlignmentStatistics.offsets` gives them.
     """
-    figure = new_figure(7.2, 2.2)
+    figure = new_figure(4.6, 2.2)
     axes = styled_axes(figure, x="offset in source tokens", y="share of tokens")
     total = sum(row["tokens"] for row in counts)
     shares = dict.fromkeys(range(-MAX_OFFSET, MAX_OFFSET + 1), 0.0)

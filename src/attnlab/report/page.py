@@ -1,4 +1,4 @@
-"""The page of an experiment: choices, data, learning curves, metrics, and sections of its task."""
+"""The page of an experiment: what was asked, then what came out, with the sections of its task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.names import readable_name
-from attnlab.config.params import as_text, choice_name, leaves, value_at
+from attnlab.config.params import as_text, leaves
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import (
     METRICS,
@@ -18,25 +18,21 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import Measure
 from attnlab.files import atomic_folder, write_json
-from attnlab.plots.curves import learning_curves
+from attnlab.plots.curves import curve_panels
 from attnlab.plots.figure import PAGE_DPI, png_bytes
-from attnlab.plots.html import inline_png, render
+from attnlab.plots.html import render
+from attnlab.plots.svg import Chart
+from attnlab.report.asked import Asked
 from attnlab.tasks.report_section import ReportSection
 
 SUMMARY = "summary.json"
-# What "What was run" shows: paths in the config.
-_CHOICES = (
-    "data", "data.tokenizer", "padding", "model.encoder", "model.bridge", "model.attention",
-    "model.projection", "model.normaliser", "model.scope", "model.coverage", "model.heads",
-    "model.decoder", "model.readout", "model.input_feeding", "model.initialisation",
-    "training.teacher_forcing", "training.batching", "training.optimizer", "training.schedule",
-    "search", "hardware", "seed",
-)  # fmt: skip
+# The columns of the metrics: {the best value: the scale}.
+_SCALES = {100.0: "0–100", 1.0: "0–1"}
 
 
 def write_report(
     config: Mapping[str, Any],
-    choices: Mapping[str, str],
+    asked: Asked,
     section: ReportSection,
     own_metrics: Mapping[str, CorpusMetric],
     data: Path,
@@ -52,7 +48,7 @@ def write_report(
 
     Args:
         config: the composed experiment, plain values.
-        choices: {group: the chosen file}, as shown.
+        asked: what the run was asked.
         section: of the experiment's task.
         own_metrics: that the config adds, by name.
         data, training, evaluation: what the other stages wrote.
@@ -66,14 +62,9 @@ def write_report(
     stats = read_json(data / "stats.json", "prepare")
 
     content, figures = section.content(evaluation, stats)
-    pictures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures.items()}
-    inline_pictures = {name: inline_png(png) for name, png in pictures.items()}
-
-    # Programs that compare experiments draw their curves in one chart, from the files.
+    charts = {name: Chart(figure, name) for name, figure in figures.items()}
     history = read_history(training / "history.csv")
-    curves = learning_curves(history)
-    if curves is not None:
-        inline_pictures["curves"] = inline_png(png_bytes(curves, PAGE_DPI))
+    panels = curve_panels(history)
 
     own = {name: metric.measure(name) for name, metric in own_metrics.items()}
     metrics = {measure.name: measure for measure in _in_order(section, own, measured)}
@@ -85,18 +76,23 @@ def write_report(
         "metrics": metrics,
         "headlines": [metrics[name] for name in headlines],
         "signatures": signatures,
-        "choices": _choices(config, choices),
-        "config": _shown(config),
+        "scales": _SCALES,
+        "asked": asked,
+        "seed": config.get("seed"),
+        "device": _device(config.get("hardware") or {}),
+        "config": [(path, as_text(value)) for path, value in leaves(config)],
         "info": info,
         "stats": stats,
-        "pictures": inline_pictures,
+        "pictures": charts,
+        "curves": {title: Chart(panel, title) for title, panel in panels.items()},
     }
     text = render(section.template, page, section.package, "attnlab.report")
 
     with atomic_folder(into) as folder:
         (folder / "pictures").mkdir()
-        for name, png in pictures.items():
-            (folder / "pictures" / f"{name}.png").write_bytes(png)
+        for name, figure in figures.items():
+            (folder / "pictures" / f"{name}.png").write_bytes(png_bytes(figure, PAGE_DPI))
+        # Programs that compare experiments draw their curves in one chart, from the files.
         write_curves(history, folder / "curves")
         write_json(folder / SUMMARY, _summary(measured, headlines))
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
@@ -118,36 +114,13 @@ def _in_order(
     return present + others
 
 
-def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(dotted path, value as text) of each setting."""
-    return [(path, as_text(value)) for path, value in leaves(config)]
-
-
-def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each choice: its name and its values.
-
-    The parts that have their own rows are left out of the values.
-    """
-    rows: list[dict[str, Any]] = []
-    for path in _CHOICES:
-        node = value_at(config, path)
-        section = path.rpartition(".")[2]
-        if node is None and path != "model.attention":
-            continue
-
-        label = section.replace("_", " ")
-        if not isinstance(node, Mapping):
-            name = "none" if node is None else as_text(node)
-            rows.append({"label": label, "name": name, "values": []})
-            continue
-
-        # The chosen file, or the class in words where it differs from the section's name.
-        name = choices.get(path.replace(".", "/"), "")
-        class_in_words = choice_name(node) or ""
-        if not name and class_in_words != section:
-            name = class_in_words
-        own_rows = {other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")}
-        hidden = {"_target_", "_partial_", *own_rows}
-        values = {key: value for key, value in node.items() if key not in hidden}
-        rows.append({"label": label, "name": name, "values": _shown(values)})
-    return rows
+def _device(hardware: Mapping[str, Any]) -> str:
+    """What it ran on: `1 x cpu, 1 thread(s), precision 32`."""
+    words = []
+    if "accelerator" in hardware:
+        words.append(f"{hardware.get('devices', 1)} x {hardware['accelerator']}")
+    if "threads" in hardware:
+        words.append(f"{hardware['threads']} thread(s)")
+    if "precision" in hardware:
+        words.append(f"precision {hardware['precision']}")
+    return ", ".join(words)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from attnlab.config.identity import PACKAGE_ROOT
+from attnlab.config.params import NO_REVISION, git_tags
 from attnlab.config.paths import REPORT, check_replaceable
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked
+from attnlab.experiment.changes import changes
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
-from attnlab.experiment.hydra_config import shown_choices
-from attnlab.experiment.hydra_job import output_folder
+from attnlab.experiment.hydra_config import config_folders, shown_choices
+from attnlab.experiment.hydra_job import command_line, output_folder
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import (
     ExperimentRun,
@@ -21,7 +26,9 @@ from attnlab.experiment.run import (
     where_to_look,
 )
 from attnlab.files import atomic_folder, resolve_path
+from attnlab.report.asked import Asked
 from attnlab.report.page import write_report
+from attnlab.runs.run_folder import read_state, read_uploaded
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo
 
@@ -37,12 +44,14 @@ def report(experiment: Experiment, data: Any, run: ExperimentRun, evaluation: Pa
     The same page is not written twice; the folder of the run has it.
     """
     # What the page shows follows from these.
-    inputs = f"{data.digest}\n{evaluation.name}\n{sorted(experiment.choices.items())}"
+    asked = asked_of(experiment, run_state(experiment, run.folder / "model"))
+    inputs = f"{data.digest}\n{evaluation.name}\n{asked}"
     identity = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
     cached = run.folder / "reported" / identity
     if not (cached / PAGE).is_file():
         shutil.rmtree(cached.parent, ignore_errors=True)
-        write_page(experiment, data.folder, run.folder / "training", evaluation, cached)
+        training = run.folder / "training"
+        write_page(experiment, asked, data.folder, training, evaluation, cached)
     into = output_folder() / "report"
     with atomic_folder(into) as temporary:
         shutil.copytree(cached, temporary, dirs_exist_ok=True)
@@ -59,8 +68,10 @@ def report_folders(experiment: Experiment) -> Path:
             "wrote; give all three"
         )
     into = output_folder() / "report" if paths.report is None else resolve_path(paths.report)
+    place = None if paths.model is None else run_of_model(experiment, resolve_path(paths.model))
     write_page(
         experiment,
+        asked_of(experiment, place),
         data=resolve_path(paths.data),
         training=resolve_path(paths.training),
         evaluation=resolve_path(paths.evaluation),
@@ -82,17 +93,61 @@ def _log(experiment: Experiment, model: Path, page: Path) -> None:
         experiment.tracking.log_report(experiment.paths.runs_folder, state, page)
 
 
+def asked_of(experiment: Experiment, place: Path | None) -> Asked:
+    """What an experiment was asked.
+
+    place: the folder of its run. Without a run in it, the command and the revision are those of
+        this process.
+    """
+    state = None if place is None else read_state(place)
+    uploaded = None if place is None else read_uploaded(place)
+    command = command_line()
+    origin = {}
+    started = ""
+    if state is None:
+        origin = git_tags(PACKAGE_ROOT)
+    else:
+        command = state.record.command or command
+        origin = dict(state.origin)
+        started = f"{datetime.fromtimestamp(state.started / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+    run_id = "" if uploaded is None else uploaded.run_id
+    page = None
+    if run_id:
+        page = experiment.tracking.run_page(experiment.paths.runs_folder, run_id)
+    return Asked(
+        changes=changes(experiment.config, experiment.choices, config_folders()),
+        choices=shown_choices(experiment.choices, experiment.config),
+        command=masked(shlex.join(command)),
+        revision=origin.get("git_revision", "").removeprefix(NO_REVISION),
+        has_local_changes={"true": True, "false": False}.get(origin.get("git_dirty", "")),
+        started=started,
+        run_id=run_id,
+        run_page=page or "",
+    )
+
+
+def run_of_model(experiment: Experiment, model: Path) -> Path | None:
+    """The folder of the run that the evaluation of a model went to; None without that model."""
+    if not (model / "model.json").is_file():
+        return None
+    return run_state(experiment, model)
+
+
 def write_page(
-    experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path
+    experiment: Experiment,
+    asked: Asked,
+    data: Path,
+    training: Path,
+    evaluation: Path,
+    into: Path,
 ) -> None:
     """Write the page into a folder, whole or not at all."""
     check_replaceable("paths.report", into, REPORT)
-    choices = shown_choices(experiment.choices, experiment.config)
-    section = experiment.task.report_section()
     write_report(
         experiment.config,
-        choices,
-        section,
+        asked,
+        experiment.task.report_section(),
         experiment.metrics,
         data=data,
         training=training,

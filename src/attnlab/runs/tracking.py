@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attnlab.runs.connection import Connection
 
 DEFAULT_EXPERIMENT = "attnlab"
+LOCAL_SERVER = "http://127.0.0.1:5000"  # where `where_to_look` starts one
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 _PATIENCE = 3.0  # seconds for a server to say which experiment has a name
 
@@ -80,6 +81,10 @@ class Tracking:
         A tracker that has become unreachable is only a warning.
         """
         return self
+
+    def run_page(self, runs_folder: Path, run_id: str) -> str | None:
+        """The address of a run's page; None where nothing is tracked."""
+        return None
 
     def close_runs(self, runs_folder: Path, place: Path) -> None:
         """Close the runs in a folder, so that it can be cleared for new ones.
@@ -157,6 +162,15 @@ class MlflowTracking(Tracking):
         if self.uri.startswith("sqlite:///"):
             return f"sqlite:///{os.path.abspath(runs_folder.parent / self.uri.removeprefix('sqlite:///'))}"
         return self.uri
+
+    def run_page(self, runs_folder: Path, run_id: str) -> str:
+        """The address of a run's page, which leads to that of its group.
+
+        For a database it is the address at which `where_to_look` starts a server.
+        """
+        address = self.address(runs_folder)
+        server = masked(address) if address.startswith("http") else LOCAL_SERVER
+        return f"{server.rstrip('/')}/#/runs/{run_id}"
 
     def follow_moved_folder(self, runs_folder: Path) -> None:
         follow_moved_folder(runs_folder, self.address(runs_folder))

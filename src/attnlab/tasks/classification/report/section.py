@@ -33,6 +33,7 @@ class ClassificationSection(ReportSection):
             "sentences": coloured_sentences(maps),
         }
         content = {
+            "confusions": confusion_rows(confusions["labels"], confusions["counts"]),
             "rows": [coloured_row(each) for each in maps],
             "samples": sample_predictions(read_lines(evaluation / self.sentences_file)),
         }
@@ -50,6 +51,19 @@ class ClassificationSection(ReportSection):
 
     def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
         return {"row": coloured_row(attention)}
+
+
+def confusion_rows(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """The confusion matrix for the page: `labels`, and `rows` of a label and its cells."""
+    rows = []
+    for label, row in zip(labels, counts, strict=True):
+        total = max(sum(row), 1)
+        cells = [
+            {"count": count, "shade": f"{count / total:.2f}", "percent": round(100 * count / total)}
+            for count in row
+        ]
+        rows.append((label, cells))
+    return {"labels": labels, "rows": rows}
 
 
 def sample_predictions(
