@@ -17,6 +17,9 @@ import pytest
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.evaluation_files import read_lines
+from attnlab.evaluation.examples import write_worst
+from attnlab.evaluation.formed_attention import formed_maps
 from attnlab.experiment.changes import Change
 from attnlab.report.asked import Asked
 from attnlab.report.page import write_report
@@ -25,7 +28,8 @@ from attnlab.tasks.classification.report.section import sample_predictions
 from attnlab.tasks.saved import task_of_evaluation
 from attnlab.tasks.translation.evaluation import Evaluation
 from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
-from attnlab.tasks.translation.report.section import sample_translations
+from attnlab.tasks.translation.report.section import best_rows
+from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
@@ -101,8 +105,9 @@ def translation(tmp_path: Path) -> Path:
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
     wrong = [{"token": "요", "links": 9, "wrong": 7}, {"token": "일", "links": 3, "wrong": 0}]
+    offsets = [{"offset": 1, "tokens": 20}]
     found = Evaluation(
-        metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}], wrong
+        metrics, notes, sentences, buckets, maps, offsets, wrong, typical=[3], worst=[8]
     )
     found.write(tmp_path / "evaluation")
     return tmp_path
@@ -361,19 +366,86 @@ def test_page_without_attention_and_history_says_so(translation: Path) -> None:
     assert "There is no history" in page
 
 
-def test_sample_translations_are_best_worst_and_random() -> None:
+def test_worst_rows_have_the_lowest_scores_and_differ_from_their_references() -> None:
     pairs = [
-        ("a long good reference", "a long good reference"),
-        ("good", "good"),
-        ("xyz", ""),
-        ("half of it", "half"),
+        ("right", "right"),
+        ("abcd", "abcx"),
+        ("xyz", "uvw"),
+        ("longer one", "uvw"),
+        ("b", "c"),
     ]
     rows = [{"reference": reference, "hypothesis": hypothesis} for reference, hypothesis in pairs]
-    samples = sample_translations(rows, count=2)
-    assert [row["number"] for row in samples["best"]] == [1, 2]
-    assert [row["number"] for row in samples["worst"]] == [3, 4]
-    assert sample_translations(rows[:2])["worst"] == []
-    assert samples["random"] == sample_translations(rows, count=2)["random"]
+    scores = sentence_scores(rows)
+    assert worst_rows(rows, scores, range(5), count=9) == [3, 2, 4, 1]
+    assert worst_rows(rows, scores, [0, 1, 4], count=1) == [4]
+
+
+def test_best_rows_have_the_highest_scores() -> None:
+    rows = [{"reference": text, "hypothesis": text} for text in ("short", "a longer one", "x")]
+    assert best_rows(rows, [100.0, 100.0, 3.0]) == [1, 0, 2]
+
+
+def numbers_in(page: str, section: str) -> list[int]:
+    """The numbers of the sentences in a section, in their order."""
+    part = page.split(f'<section id="{section}">')[1].split("</section>")[0].split("<details>")[0]
+    return [int(number) for number in re.findall(r"sentence (\d+) ·", part)]
+
+
+def test_page_shows_the_worst_sentences_and_typical_ones_with_their_maps(translation: Path) -> None:
+    evaluation = translation / "evaluation"
+    one = AttentionMap(["Satz", "<eos>"], ["문장", "<eos>"], np.eye(2), "not shown")
+    save_maps([one, one], evaluation / "attention.npz")
+    write_worst(evaluation, typical=[0, 7], worst=[8], worst_maps=[one])
+    page = write(translation)
+    assert numbers_in(page, "worst") == [9]
+    assert numbers_in(page, "typical") == [1, 8]
+    assert page.count('<figure class="heat-map"') == 3
+    assert "not shown" not in page
+
+
+def test_page_of_an_older_evaluation_shows_the_sentences_whose_maps_it_has(
+    translation: Path,
+) -> None:
+    evaluation = translation / "evaluation"
+    for name in ("examples.json", "attention_worst.npz"):
+        (evaluation / name).unlink()
+    rows = read_lines(evaluation / "hypotheses.jsonl")
+    maps = [
+        AttentionMap(["Satz"], ["문장"], np.eye(1), f"{row['source']} → {row['hypothesis']}")
+        for row in (rows[2], rows[8])
+    ]
+    save_maps(maps, evaluation / "attention.npz")
+    page = write(translation)
+    assert numbers_in(page, "worst") == [9]
+    assert numbers_in(page, "typical") == [3]
+    assert page.count('<figure class="heat-map"') == 2
+
+
+def test_page_of_an_older_classification_shows_its_maps(classification: Path) -> None:
+    for name in ("examples.json", "attention_worst.npz"):
+        (classification / "evaluation" / name).unlink()
+    assert "darkest: 0.50" in words(write(classification))
+
+
+def test_page_shows_attention_over_the_validations(translation: Path) -> None:
+    for step in (5, 10, 1000):
+        each = AttentionMap(["Satz"], ["문장"], np.eye(1), f"Satz → at {step}")
+        save_maps([each], formed_maps(translation / "training", f"step_{step:06d}"))
+    text = words(write(translation))
+    shown = re.findall(r"step (\d+) Satz → at (\d+)", text)
+    assert shown == [("5", "5"), ("10", "10"), ("1000", "1000")]
+
+
+def test_page_shows_the_first_and_the_last_of_many_validations(translation: Path) -> None:
+    each = AttentionMap(["Satz"], ["문장"], np.eye(1), "Satz")
+    for step in range(1, 40):
+        save_maps([each], formed_maps(translation / "training", f"step_{step:06d}"))
+    steps = [int(step) for step in re.findall(r"step (\d+) Satz", words(write(translation)))]
+    assert (steps[0], steps[-1], len(steps)) == (1, 39, 8)
+
+
+def test_page_without_kept_attention_of_validations_says_so(translation: Path) -> None:
+    assert "No attention of the validations was kept" in words(write(translation))
 
 
 def test_sample_predictions_are_mistakes_unsure_and_random() -> None:

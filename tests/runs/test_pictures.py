@@ -9,6 +9,7 @@ import torch
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.evaluation.formed_attention import read_formed
 from attnlab.plots.picture import Picture
 from attnlab.runs.pictures import PictureCallback, Pictures, write_heat_maps, write_sentences
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -94,6 +95,17 @@ def test_own_picture_is_written_and_one_that_fails_is_warned_of(
     assert steps_of_image(client, run, "validation~attention~broken") == []
     said = "warning: pictures.broken could not be drawn: ValueError: no ink (test_pictures.py"
     assert capfd.readouterr().err.count(said) == 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_maps_of_every_validation_stay_beside_the_learning_curves(
+    tracking, runs, point, record, client
+):
+    with tracking().start(runs, point, record):
+        fit(point)
+    found = read_formed(point / "training", 9)
+    assert [step for step, _ in found] == [2, 4, 6, 8]
+    assert {attention.title for _, attention in found} == {"first"}
 
 
 @pytest.mark.filterwarnings("ignore")

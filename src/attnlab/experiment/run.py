@@ -23,6 +23,7 @@ from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.formed_attention import FOLDER as FORMED
 from attnlab.experiment.hydra_job import command_line
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
@@ -424,6 +425,10 @@ def continue_training(parent: Path, point: Path) -> Path | None:
     """Copy the checkpoints and curves of the experiment `parent`; returns the last checkpoint."""
     (point / RUN_FOLDER).mkdir(exist_ok=True)
     shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
+    formed = parent / "training" / FORMED
+    if formed.is_dir():
+        with atomic_folder(point / "training" / FORMED) as temporary:
+            shutil.copytree(formed, temporary, dirs_exist_ok=True)
     with atomic_folder(point / "checkpoints") as temporary:
         shutil.copytree(parent / "checkpoints", temporary, dirs_exist_ok=True)
     return find_resume_checkpoint(point)

@@ -16,6 +16,7 @@ from attnlab.evaluation.evaluation_files import (
     read_json,
     write_curves,
 )
+from attnlab.evaluation.formed_attention import read_formed
 from attnlab.evaluation.measures import Measure
 from attnlab.files import atomic_folder, write_json
 from attnlab.plots.curves import curve_panels
@@ -23,9 +24,11 @@ from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import render
 from attnlab.plots.svg import Chart
 from attnlab.report.asked import Asked
+from attnlab.report.small_map import SmallMap
 from attnlab.tasks.report_section import ReportSection
 
 SUMMARY = "summary.json"
+_VALIDATIONS = 8  # whose attention is shown
 # The columns of the metrics: {the best value: the scale}.
 _SCALES = {100.0: "0–100", 1.0: "0–1"}
 
@@ -81,6 +84,7 @@ def write_report(
         "seed": config.get("seed"),
         "device": _device(config.get("hardware") or {}),
         "config": [(path, as_text(value)) for path, value in leaves(config)],
+        "formed": [SmallMap.of(step, each) for step, each in read_formed(training, _VALIDATIONS)],
         "info": info,
         "stats": stats,
         "pictures": charts,

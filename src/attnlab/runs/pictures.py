@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from attnlab.config.part import failure_of
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.formed_attention import formed_maps
 from attnlab.files import atomic_folder
 from attnlab.plots.figure import save_png
 from attnlab.plots.heat_map_figure import heat_map_figure
@@ -83,6 +84,7 @@ class PictureCallback(pl.Callback):
 
     def __init__(self, pictures: PicturesOf, point: Path, own: Mapping[str, Picture]) -> None:
         self._pictures = pictures
+        self._point = point
         self._folder = point / RUN_FOLDER
         self._own = own
 
@@ -108,7 +110,10 @@ class PictureCallback(pl.Callback):
             pictures = self._pictures(module)
         if pictures is None:
             return
-        into = self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)
+        step = step_name(trainer.global_step)
+        # The report shows how the attention formed; the outbox is empty after an upload.
+        save_maps(pictures.maps, formed_maps(self._point / "training", step))
+        into = self._folder / OUTBOX / HEAT_MAPS / step
         with atomic_folder(into) as folder:
             pictures.write(folder, f"Step {trainer.global_step}")
             for name, picture in self._own.items():

@@ -17,6 +17,7 @@ from attnlab.data.prepare import SplitCounter
 from attnlab.data.prepared import FORMAT, LabelledData
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
+from attnlab.evaluation.examples import WORST
 from attnlab.files import write_json
 from attnlab.model.classifier import Classified
 from attnlab.model.fast.linear import FastLinear
@@ -145,6 +146,14 @@ def test_classify_split_examples_carry_their_weights(
         assert (f", but it is {LABELS[label]}" in attention.title) == (
             len(text.split()) - 1 != label
         )
+
+
+def test_classify_split_keeps_the_maps_of_the_surest_mistakes(found: Classification) -> None:
+    mistakes = [row for row, each in enumerate(found.sentences) if not each["correct"]]
+    mistakes.sort(key=lambda row: -found.sentences[row]["probability"])
+    assert found.worst == mistakes[:WORST] != []
+    for row, attention in zip(found.worst, found.worst_maps, strict=True):
+        assert attention.source_tokens == [*ROWS[row][0].split(), "<eos>"]
 
 
 def test_example_rows_are_balanced_over_classes(data: LabelledData) -> None:

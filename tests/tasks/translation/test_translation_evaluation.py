@@ -12,10 +12,12 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.examples import WORST, read_examples
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
 from attnlab.tasks.translation.evaluation import Evaluation, evaluate
+from attnlab.tasks.translation.sentence_scores import sentence_scores
 from attnlab.tasks.translation.translator import Translator
 from copier import Copier
 
@@ -89,6 +91,25 @@ def test_maps_know_the_alignment_and_the_tokens_that_differ_from_the_reference(c
         assert attention_map.wrong_targets == wrong
         diagonal = [[i, i] for i in range(len(reference) - 1)]
         assert attention_map.sure_links.tolist() == diagonal
+
+
+def test_evaluate_keeps_the_maps_of_the_worst_sentences(model, copies, tmp_path):
+    found = evaluate([model()], GreedySearch(12), copies)
+    scores = sentence_scores(found.sentences)
+    worst_first = sorted(range(len(scores)), key=lambda row: scores[row])
+    kept = [scores[row] for row in found.worst]
+    assert kept == [scores[row] for row in worst_first[: len(kept)]]
+    assert len(found.worst) == len(found.worst_maps) == WORST
+
+    for row, attention_map in zip(found.worst, found.worst_maps, strict=True):
+        sentence = found.sentences[row]
+        assert attention_map.title == f"{sentence['source']} → {sentence['hypothesis']}"
+
+    found.write(tmp_path / "out")
+    examples = read_examples(tmp_path / "out")
+    assert (examples.typical, examples.worst) == (found.typical, found.worst)
+    titles = [each.title for each in found.worst_maps]
+    assert [each.title for each in examples.worst_maps] == titles
 
 
 @pytest.mark.parametrize("n_best", [1, 3])

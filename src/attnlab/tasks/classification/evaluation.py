@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.evaluation.examples import ATTENTION, LONGEST_TEXT, WORST, write_worst
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast import speed_up
@@ -23,7 +25,6 @@ from attnlab.tasks.classification.metrics import SIGNATURES, ClassMetrics
 
 BATCHING = Batching(by="sentences", size=64)
 EXAMPLE_MAPS = 12
-MAX_READABLE_LENGTH = 80  # tokens; a picture of a longer sentence is unreadable
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Classification:
     sentences: one record a sentence, in the split's order; predictions.jsonl. Its keys: "text",
         "label", "prediction", "probability" (of the prediction), "length" (in tokens, without
         `<eos>`), "correct".
-    maps: attention of a few sentences, one row each; attention.npz.
+    maps: attention of a few typical sentences, one row each; attention.npz.
+    typical, worst, worst_maps: see `Examples`; the typical ones are those of `maps`.
     """
 
     metrics: dict[str, float | int | None]
@@ -45,6 +47,9 @@ class Classification:
     confusions: NDArray[np.int64]
     sentences: list[dict[str, Any]]
     maps: list[AttentionMap]
+    typical: list[int] = field(default_factory=list)
+    worst: list[int] = field(default_factory=list)
+    worst_maps: list[AttentionMap] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """Write the files into an existing folder."""
@@ -53,7 +58,8 @@ class Classification:
         write_json(folder / "signatures.json", self.signatures)
         write_json(folder / "confusions.json", confusions)
         write_json_lines(folder / "predictions.jsonl", self.sentences)
-        save_maps(self.maps, folder / "attention.npz")
+        save_maps(self.maps, folder / ATTENTION)
+        write_worst(folder, self.typical, self.worst, self.worst_maps)
 
 
 def classify_split(
@@ -96,7 +102,10 @@ def classify_split(
                 }
             if progress is not None:
                 progress("classify", len(sentences), len(split))
-        maps = sentence_maps(model, data, "test", EXAMPLE_MAPS)
+        typical = example_rows(split, EXAMPLE_MAPS)
+        maps = maps_of_rows(model, data, "test", typical)
+        worst = surest_mistakes(sentences, readable_rows(split).tolist(), WORST)
+        worst_maps = maps_of_rows(model, data, "test", worst)
 
     class_metrics = {name: value.item() for name, value in metrics.compute().items()}
     attention_metrics = attention.compute()
@@ -113,16 +122,39 @@ def classify_split(
         confusions=metrics.confusions().cpu().numpy(),
         sentences=[sentences[row] for row in range(len(split))],
         maps=maps,
+        typical=typical,
+        worst=worst,
+        worst_maps=worst_maps,
     )
+
+
+def surest_mistakes(
+    sentences: Mapping[int, Mapping[str, Any]] | Sequence[Mapping[str, Any]],
+    among: Iterable[int],
+    count: int,
+) -> list[int]:
+    """Up to `count` of the rows `among` whose class is wrong, the most probable one first.
+
+    sentences: the records of predictions.jsonl by their row.
+    """
+    wrong = [row for row in among if not sentences[row]["correct"]]
+    wrong.sort(key=lambda row: (-sentences[row]["probability"], row))
+    return wrong[:count]
+
+
+def readable_rows(split: LabelledSplit) -> NDArray[np.int64]:
+    """The rows whose sentence is of readable length."""
+    return np.flatnonzero(split.source_lengths <= LONGEST_TEXT)
 
 
 def example_rows(split: LabelledSplit, count: int) -> list[int]:
     """Up to `count` rows of readable length, equally many of each class, evenly spaced."""
-    readable = split.source_lengths <= MAX_READABLE_LENGTH
-    classes = np.unique(split.labels[readable])[:count]
+    readable = readable_rows(split)
+    labels = split.labels[readable]
+    classes = np.unique(labels)[:count]
     chosen: list[int] = []
     for label in classes:
-        rows_of_class = np.flatnonzero(readable & (split.labels == label))
+        rows_of_class = readable[labels == label]
         chosen += evenly_spaced(rows_of_class, count // len(classes))
     return sorted(chosen)
 
@@ -135,8 +167,14 @@ def sentence_maps(
     Each has one row, whose target token is the prediction. Columns carry the tokens, `<eos>`
     included.
     """
+    return maps_of_rows(model, data, name, example_rows(data.split(name), count))
+
+
+def maps_of_rows(
+    model: Classifier, data: LabelledData, name: str, rows: Sequence[int]
+) -> list[AttentionMap]:
+    """As `sentence_maps`, of these rows."""
     split = data.split(name)
-    rows = example_rows(split, count)
     if not rows:
         return []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,21 @@ from attnlab.data.sampler import Batching
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.evaluation.examples import ATTENTION, WORST, write_worst
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.search import Search
-from attnlab.tasks.translation.hypotheses import HypothesisText, example_maps
+from attnlab.tasks.translation.hypotheses import (
+    HypothesisText,
+    attention_maps,
+    example_rows,
+    readable_rows,
+)
 from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
+from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 
 BATCHING = Batching(by="sentences", size=64)
 EXAMPLE_MAPS = 6
@@ -49,8 +56,9 @@ class Evaluation:
         "reference", "hypothesis", "score" (the search's), "source_length" (in tokens, without
         `<eos>`), "exact", and "n_best" if the search returns more than one hypothesis.
     by_length: quality by source length.
-    maps: attention of a few sentences; attention.npz.
+    maps: attention of a few typical sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
+    typical, worst, worst_maps: see `Examples`; the typical ones are those of `maps`.
     """
 
     metrics: dict[str, float | int | None]
@@ -60,6 +68,9 @@ class Evaluation:
     maps: list[AttentionMap]
     alignment_offsets: list[dict[str, int]]
     wrong_links: list[dict[str, int | str]]
+    typical: list[int] = field(default_factory=list)
+    worst: list[int] = field(default_factory=list)
+    worst_maps: list[AttentionMap] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """Write the folder, all of it or nothing."""
@@ -70,7 +81,8 @@ class Evaluation:
             write_json(temporary / "alignment_offsets.json", self.alignment_offsets)
             write_json(temporary / "wrong_links.json", self.wrong_links)
             write_json_lines(temporary / "hypotheses.jsonl", self.sentences)
-            save_maps(self.maps, temporary / "attention.npz")
+            save_maps(self.maps, temporary / ATTENTION)
+            write_worst(temporary, self.typical, self.worst, self.worst_maps)
 
 
 def evaluate(
@@ -85,7 +97,12 @@ def evaluate(
         reference_metrics, alignments = _read_references(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, report)
-        maps = example_maps(model, search, data, "test", EXAMPLE_MAPS)
+        split = data.split("test")
+        typical = example_rows(split, EXAMPLE_MAPS)
+        maps = attention_maps(model, search, data, "test", typical)
+        readable = readable_rows(split).tolist()
+        worst = worst_rows(sentences, sentence_scores(sentences), readable, WORST)
+        worst_maps = attention_maps(model, search, data, "test", worst)
 
     hypotheses = [sentence["hypothesis"] for sentence in sentences]
     references = [sentence["reference"] for sentence in sentences]
@@ -106,6 +123,9 @@ def evaluate(
         maps=maps,
         alignment_offsets=alignments.offsets(),
         wrong_links=alignments.wrong_links(),
+        typical=typical,
+        worst=worst,
+        worst_maps=worst_maps,
     )
 
 

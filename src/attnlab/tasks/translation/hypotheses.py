@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
@@ -16,11 +18,10 @@ from attnlab.evaluation.edit_alignment import (
     places_in_reference,
     wrong_tokens,
 )
+from attnlab.evaluation.examples import LONGEST_PAIR
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Hypothesis, Search, attention_required
-
-MAX_READABLE_LENGTH = 60  # tokens; a picture of a longer sentence is unreadable
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,16 @@ class HypothesisText:
         return self.target_tokenizer.decode(hypothesis.tokens, replacements)
 
 
+def readable_rows(split: PreparedSplit) -> NDArray[np.int64]:
+    """The rows whose source and target are of readable length."""
+    source_is_readable = split.source_lengths <= LONGEST_PAIR
+    target_is_readable = split.target_lengths <= LONGEST_PAIR
+    return np.flatnonzero(source_is_readable & target_is_readable)
+
+
 def example_rows(split: PreparedSplit, count: int) -> list[int]:
     """Up to `count` rows of readable length, evenly spaced over the split."""
-    source_is_readable = split.source_lengths <= MAX_READABLE_LENGTH
-    target_is_readable = split.target_lengths <= MAX_READABLE_LENGTH
-    return evenly_spaced(np.flatnonzero(source_is_readable & target_is_readable), count)
+    return evenly_spaced(readable_rows(split), count)
 
 
 def example_maps(
@@ -82,8 +88,14 @@ def example_maps(
     has no `<eos>`. A model without attention has no maps. A map knows which of its target tokens
     differ from the reference at their place, and the corpus's alignment, if it has one.
     """
+    return attention_maps(model, search, data, name, example_rows(data.split(name), count))
+
+
+def attention_maps(
+    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, rows: Sequence[int]
+) -> list[AttentionMap]:
+    """As `example_maps`, of these rows."""
     split = data.split(name)
-    rows = example_rows(split, count)
     if not rows:
         return []
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
+from attnlab.evaluation.examples import ATTENTION, LONGEST_TEXT, Examples, read_examples
 from attnlab.evaluation.measures import read_measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.plots.histograms import confusion_matrix, length_histogram
@@ -25,17 +26,22 @@ class ClassificationSection(ReportSection):
 
     def content(self, evaluation: Path, stats: Mapping[str, Any]) -> Content:
         confusions = read_json(evaluation / "confusions.json", "evaluate")
-        maps = load_maps(evaluation / "attention.npz")
+        rows = read_lines(evaluation / self.sentences_file)
+        examples = read_examples(evaluation)
+        if examples is None:  # an older evaluation does not say which sentences its maps are of
+            examples = Examples([], [], load_maps(evaluation / ATTENTION), [])
         lengths = dict(stats["splits"]["train"]["text"]["length_histogram"])
         figures = {
             "lengths": length_histogram({"sentences": lengths}),
             "confusion_matrix": confusion_matrix(confusions["labels"], confusions["counts"]),
-            "sentences": coloured_sentences(maps),
+            "sentences": coloured_sentences(examples.typical_maps),
         }
         content = {
             "confusions": confusion_rows(confusions["labels"], confusions["counts"]),
-            "rows": [coloured_row(each) for each in maps],
-            "samples": sample_predictions(read_lines(evaluation / self.sentences_file)),
+            "typical": [coloured_row(each) for each in examples.typical_maps],
+            "worst": [coloured_row(each) for each in examples.worst_maps],
+            "samples": sample_predictions(rows),
+            "longest": LONGEST_TEXT,
         }
         return content, figures
 

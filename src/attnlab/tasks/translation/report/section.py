@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics import CHRF
-
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
+from attnlab.evaluation.examples import ATTENTION, LONGEST_PAIR, WORST, Examples, read_examples
 from attnlab.evaluation.measures import read_measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.plots.curves import length_curve
@@ -19,9 +18,12 @@ from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram, offset_histogram
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
 from attnlab.tasks.translation.metrics import metrics_of_signatures
+from attnlab.tasks.translation.report.marks import marked_texts
+from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 
 _HEAT_MAPS = 4  # beside the page
 _WRONG_LINKS = 8
+_SENTENCES = 5  # of the best and of random ones
 # The signatures that say how texts are split.
 _SPLITTING = ("bleu", "rouge1")
 
@@ -47,7 +49,11 @@ class TranslationSection(ReportSection):
         by_length = read_json(evaluation / "by_length.json", "evaluate")
         offsets = read_json(evaluation / "alignment_offsets.json", "evaluate")
         wrong_links = read_json(evaluation / "wrong_links.json", "evaluate")
-        maps = load_maps(evaluation / "attention.npz")
+        rows = read_lines(evaluation / self.sentences_file)
+        scores = sentence_scores(rows)
+        examples = read_examples(evaluation)
+        if examples is None:
+            examples = _examples_of_titles(load_maps(evaluation / ATTENTION), rows, scores)
 
         train = stats["splits"]["train"]
         lengths = {side: dict(train[side]["length_histogram"]) for side in ("source", "target")}
@@ -56,14 +62,25 @@ class TranslationSection(ReportSection):
             figures["length_curve"] = length_curve(by_length)
         if offsets:
             figures["offsets"] = offset_histogram(offsets)
-        for number, each in enumerate(maps[:_HEAT_MAPS], start=1):
+        for number, each in enumerate(examples.typical_maps[:_HEAT_MAPS], start=1):
             figures[f"attention_{number}"] = heat_map_figure(each)
+
+        def sentence(row: int) -> dict[str, Any]:
+            return _shown_sentence(rows[row], row, scores[row])
+
+        numbers = [{"row": row} for row in range(len(rows))]
+        drawn = [each["row"] for each in drawn_rows(numbers, _SENTENCES)]
         content = {
             "by_length": by_length,
-            "samples": sample_translations(read_lines(evaluation / self.sentences_file)),
             "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG_LINKS],
             "linked_tokens": len(wrong_links),
-            "heat_maps": [HeatMap.of(each) for each in maps],
+            "worst": [sentence(row) for row in examples.worst],
+            "worst_maps": _heat_maps(examples.worst_maps),
+            "typical": [sentence(row) for row in examples.typical],
+            "typical_maps": _heat_maps(examples.typical_maps),
+            "best": [sentence(row) for row in best_rows(rows, scores)],
+            "random": [sentence(row) for row in drawn],
+            "longest": LONGEST_PAIR,
         }
         return content, figures
 
@@ -95,25 +112,50 @@ class TranslationSection(ReportSection):
         return {"text": row.get(self.answer_key), "heat_map": HeatMap.of(untitled)}
 
 
-def sample_translations(
-    rows: Sequence[dict[str, Any]], count: int = 5
-) -> dict[str, list[dict[str, Any]]]:
-    """{"random", "best", "worst"}: `count` rows each, with their sentence-level chrF2 as `chrf`.
+def best_rows(rows: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> list[int]:
+    """A few rows, the highest score first; ties put the longer reference first."""
+    best_first = sorted(
+        range(len(rows)), key=lambda row: (-scores[row], -len(rows[row]["reference"]))
+    )
+    return best_first[:_SENTENCES]
 
-    Random ones come from a fixed seed; the worst never equal their reference. Ties put the longer
-    reference first.
+
+def _examples_of_titles(
+    maps: Sequence[AttentionMap], rows: Sequence[Mapping[str, Any]], scores: Sequence[float]
+) -> Examples:
+    """The examples of an evaluation that does not name them: the sentences whose maps it has.
+
+    The title of a map says which sentence it belongs to, `source → hypothesis`.
     """
-    metric = CHRF()
-    scored = []
-    for number, row in enumerate(rows, start=1):
-        chrf = metric.sentence_score(row["hypothesis"], [row["reference"]]).score
-        scored.append({**row, "number": number, "chrf": chrf})
-    wrong = [row for row in scored if row["hypothesis"] != row["reference"]]
+    row_of_title = {f"{row['source']} → {row['hypothesis']}": i for i, row in enumerate(rows)}
+    map_of_row = {}
+    for each in maps:
+        row = row_of_title.get(each.title)
+        if row is not None:
+            map_of_row[row] = each
+    with_maps = sorted(map_of_row)
+    worst = worst_rows(rows, scores, with_maps or range(len(rows)), WORST)
+    typical = [row for row in with_maps if row not in worst]
+    return Examples(
+        typical=typical,
+        worst=worst,
+        typical_maps=[map_of_row[row] for row in typical],
+        worst_maps=[map_of_row[row] for row in worst if with_maps],
+    )
 
-    best_first = sorted(scored, key=lambda row: (-row["chrf"], -len(row["reference"])))
-    worst_first = sorted(wrong, key=lambda row: (row["chrf"], -len(row["reference"])))
+
+def _shown_sentence(record: Mapping[str, Any], row: int, score: float) -> dict[str, Any]:
+    """A sentence for the page, with its differences marked."""
+    hypothesis, reference = marked_texts(record["hypothesis"], record["reference"])
     return {
-        "random": drawn_rows(scored, count),
-        "best": best_first[:count],
-        "worst": worst_first[:count],
+        **record,
+        "number": row + 1,
+        "chrf": score,
+        "hypothesis": hypothesis,
+        "reference": reference,
     }
+
+
+def _heat_maps(maps: Sequence[AttentionMap]) -> list[HeatMap]:
+    """Descriptions without titles: the sentence stands above the map."""
+    return [HeatMap.of(replace(each, title="")) for each in maps]

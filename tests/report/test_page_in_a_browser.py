@@ -1,0 +1,102 @@
+"""The page of an experiment in a real browser: narrow and wide, in light and in dark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_page import classification, translation, write
+
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.examples import write_worst
+from attnlab.evaluation.formed_attention import formed_maps
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
+]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
+__all__ = ["classification", "translation"]  # fixtures
+
+# What is wider than its place, but scrolls there, must be reachable by the keyboard and show that
+# it goes on: by a shadow of `.wide`, or by the line `.heat-hint` above a map.
+CUT_OFF = """() => {
+  const found = [];
+  const whole = document.documentElement;
+  if (whole.scrollWidth > whole.clientWidth) found.push("page");
+  for (const each of document.querySelectorAll("body *")) {
+    if (each.scrollWidth <= each.clientWidth + 1 || !each.clientWidth) continue;
+    if (getComputedStyle(each).overflowX === "visible") continue;
+    const hint = each.previousElementSibling;
+    const hinted = each.matches(".wide") || (hint?.matches(".heat-hint") && hint.clientHeight > 0);
+    if (!hinted || each.tabIndex < 0) found.push(each.outerHTML.slice(0, 80));
+  }
+  return found;
+}"""
+SMALLEST_TYPE = """() => Math.min(...[...document.querySelectorAll("svg text")].map(text => {
+  const box = text.ownerSVGElement;
+  const scale = box.viewBox.baseVal?.width ? box.clientWidth / box.viewBox.baseVal.width : 1;
+  return parseFloat(getComputedStyle(text).fontSize) * scale;
+}))"""
+COLOURS = """() => [getComputedStyle(document.body).backgroundColor,
+  getComputedStyle(document.querySelector(".chart svg text")).fill]"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=["translation", "classification"])
+def report(request: pytest.FixtureRequest) -> Path:
+    """The page of a report with long sentences, worst ones and validations."""
+    folder: Path = request.getfixturevalue(request.param)
+    length = 30
+    tokens = [f"낱말{number}" for number in range(length)]
+    is_translation = request.param == "translation"
+    rows = tokens if is_translation else tokens[:1]
+    weights = np.full((len(rows), length), 1 / length)
+    wide = AttentionMap(tokens, rows, weights, "긴 문장")
+    save_maps([wide], folder / "evaluation" / "attention.npz")
+    write_worst(folder / "evaluation", [1], [0], [wide])
+    save_maps([wide], formed_maps(folder / "training", "step_000010"))
+    write(folder)
+    return folder / "report" / "index.html"
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_report_in_a_browser_cuts_off_nothing_without_a_hint(
+    browser: playwright.Browser, report: Path, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(report.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert page.evaluate(CUT_OFF) == []
+    assert page.evaluate(SMALLEST_TYPE) >= 8
+    page.close()
+
+
+def test_charts_in_a_browser_take_the_colours_of_the_page(
+    browser: playwright.Browser, report: Path
+) -> None:
+    found = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)
+        page.goto(report.as_uri())
+        found[scheme] = page.evaluate(COLOURS)
+        page.close()
+    assert found["light"] == ["rgb(255, 255, 255)", "rgb(36, 41, 47)"]
+    assert found["dark"] == ["rgb(13, 17, 23)", "rgb(230, 237, 243)"]
