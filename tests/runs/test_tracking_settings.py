@@ -11,6 +11,7 @@ from attnlab.runs.mlflow_variables import (
     uri_of_environment,
     with_environment,
 )
+from attnlab.runs.tracking import NoTracking
 
 
 def test_relative_sqlite_path_counts_from_the_folder_that_holds_the_runs(tracking, tmp_path):
@@ -119,3 +120,12 @@ def test_relative_database_of_the_environment_counts_from_the_project(tmp_path, 
     assert uri_of_environment() == f"sqlite:///{tmp_path}/runs/mlflow.db"
     monkeypatch.setenv("DVC_ROOT", "/project")
     assert uri_of_environment() == "sqlite:////project/runs/mlflow.db"
+
+
+def test_page_of_a_run_is_on_its_server_or_on_the_one_that_the_command_starts(tracking, runs):
+    local = tracking()
+    assert local.run_page(runs, "5e6f") == "http://127.0.0.1:5000/#/runs/5e6f"
+    assert "http://127.0.0.1:5000/" in local.where_to_look(runs)
+    server = tracking(uri="http://me:hunter2@host:5000/base/")
+    assert server.run_page(runs, "5e6f") == "http://me:***@host:5000/base/#/runs/5e6f"
+    assert NoTracking().run_page(runs, "5e6f") is None
