@@ -42,9 +42,9 @@ NOT_OF_THE_IDENTITY = (
 )
 # Loggers of Hydra's launchers, which name each job when it starts. A sweep prints its own lines.
 _LAUNCHERS = (
-    "hydra._internal.core_plugins.basic_launcher",
-    "hydra_plugins.hydra_joblib_launcher._core",
-    "hydra_plugins.hydra_submitit_launcher.submitit_launcher",
+    "hydra",
+    "hydra_plugins.hydra_joblib_launcher",
+    "hydra_plugins.hydra_submitit_launcher",
 )
 
 
