@@ -168,7 +168,8 @@ def test_wheel_sweeps_over_an_own_choice_and_compares(wheel: Wheel, tmp_path: Pa
 
     assert "│ mine " in wheel.run(tmp_path, *words[1:]).stdout
     (page,) = tmp_path.glob("runs/sweeps/*/comparison/index.html")
-    assert "attnlab train -m model/attention=mine,general " in page.read_text(encoding="utf-8")
+    command = "attnlab train -m --config-dir my_conf model/attention=mine,general "
+    assert command in page.read_text(encoding="utf-8")
 
 
 def test_wheel_trains_in_two_processes_that_ddp_starts(wheel: Wheel, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_default_choices_of_a_preset_are_those_of_hydra(preset: str | None) -> N
         and not group.startswith("hydra/")
         and group not in OTHERS
     }
-    found = default_choices(config.task, preset)
+    found = default_choices(config.hydra.runtime.choices["task"], preset)
     assert {group: choice for group, choice in found.items() if group not in OTHERS} == choices
 
 

@@ -59,6 +59,7 @@ def command(
         environment = dict(os.environ)
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
+        hydra_level = logging.getLogger("hydra").level  # a sweep raises it in its process
         root.handlers.clear()  # Hydra sets up its own, on the streams of this run
         # Made once, with the stream of an earlier test
         for handler in logging.getLogger("optuna").handlers:
@@ -77,6 +78,7 @@ def command(
             os.environ.update(environment)
             root.handlers[:] = handlers
             root.setLevel(level)
+            logging.getLogger("hydra").setLevel(hydra_level)
         printed = capfd.readouterr()
         return Ended(code if isinstance(code, int) else 1, printed.out, printed.err)
 

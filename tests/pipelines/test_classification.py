@@ -63,6 +63,7 @@ def test_train_then_again_then_evaluate_and_report(
     assert {path.name for path in (output / "evaluation").iterdir()} == {
         "metrics.json", "signatures.json", "confusions.json", "predictions.jsonl", "attention.npz",
         "sentences.png", "sentences.html", "confusion_matrix.png", "task.json",
+        "attention_worst.npz", "examples.json",
     }  # fmt: skip
     confusions = json.loads((output / "evaluation" / "confusions.json").read_text())
     assert confusions == {"labels": ["good", "bad"], "counts": [[12, 0], [0, 12]]}

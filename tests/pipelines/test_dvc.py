@@ -111,7 +111,10 @@ def test_edited_comment_trains_nothing_again(
 
     # Each stage imports one of these modules, or a package with it.
     assert ran(dvc(copy, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
-    assert hashes(copy / "build") == project[1]
+    built = hashes(copy / "build")
+    assert built.keys() == project[1].keys()
+    others = {name for name, digest in built.items() if digest != project[1][name]}
+    assert others == {"report/index.html"}  # which names the revision of the code
     assert {
         path: path.stat().st_mtime_ns for path in copy.glob("runs/points/*/done.json")
     } == trained

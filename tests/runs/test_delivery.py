@@ -18,6 +18,7 @@ from attnlab.data.row_kinds import Pairs
 from attnlab.experiment import evaluation
 from attnlab.experiment.run import experiment_lock
 from attnlab.runs.delivery import deliver
+from attnlab.tasks.translation.report.section import TranslationSection
 from attnlab.tasks.translation.translator import Translator
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -192,6 +193,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         predictor=lambda: Translator,
         open_data=lambda _: prepared,
         check_same_tokens=lambda *_: None,
+        report_section=TranslationSection,
     )
     with experiment_lock(point):
         pass  # trained

@@ -104,7 +104,7 @@ def test_maps_of_every_validation_stay_beside_the_learning_curves(
     with tracking().start(runs, point, record):
         fit(point)
     found = read_formed(point / "training", 9)
-    assert [step for step, _ in found] == [2, 4, 6, 8]
+    assert [step for step, _ in found] == [0, 2, 4, 6, 8]
     assert {attention.title for _, attention in found} == {"first"}
 
 

@@ -92,6 +92,14 @@ class Structure(HTMLParser):
         self.other.append(data)
 
 
+MARK = ("mark", ("class", "title"))
+
+
+def _without_marks(structure: Structure) -> list[tuple[str, tuple[str, ...]]]:
+    """The elements but for those around wrong words, whose number depends on the words."""
+    return [each for each in structure.elements if each not in (MARK, ("/mark", ()))]
+
+
 def check_same_structure(hostile: str, plain: str) -> None:
     """Check that a hostile page has no element, attribute, style or comment more than a plain one.
 
@@ -100,6 +108,6 @@ def check_same_structure(hostile: str, plain: str) -> None:
     assert hostile.encode("utf-8").decode("utf-8") == hostile
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f]", hostile)
     found, expected = Structure(hostile), Structure(plain)
-    assert found.elements == expected.elements
+    assert _without_marks(found) == _without_marks(expected)
     assert found.styles == expected.styles
     assert found.other == expected.other == []

@@ -56,7 +56,7 @@ def write_heat_maps(maps: Sequence[AttentionMap], folder: Path, title: str) -> N
 def write_sentences(
     maps: Sequence[AttentionMap],
     labels: Sequence[str],
-    confusions: NDArray[np.int64],
+    confusions: NDArray[np.int64] | None,
     folder: Path,
     title: str,
 ) -> None:
@@ -65,12 +65,13 @@ def write_sentences(
     Writes `sentences.png`, `sentences.html` and `attention.npz` of maps of one row each, and
     `confusion_matrix.png`.
 
-    confusions: (C, C).
+    confusions: (C, C); None before the first validation, and then there is no picture of them.
     """
     save_png(coloured_sentences(maps), folder / "sentences.png")
     (folder / "sentences.html").write_text(sentences_html(maps, title), encoding="utf-8")
     save_maps(maps, folder / "attention.npz")
-    save_png(confusion_matrix(labels, confusions), folder / "confusion_matrix.png")
+    if confusions is not None:
+        save_png(confusion_matrix(labels, confusions), folder / "confusion_matrix.png")
 
 
 class PictureCallback(pl.Callback):

@@ -20,13 +20,14 @@ class ClassifierModule(LabModule):
     """
 
     epoch_metric = "train/epoch_nll"
-    confusions: Tensor
+    confusions: Tensor | None  # (C, C) of the last validation
 
     def __init__(
         self, model: Classifier, settings: ClassificationTraining, num_classes: int
     ) -> None:
         super().__init__(model, settings)
         self.metrics = ClassMetrics(num_classes)
+        self.confusions = None
 
     def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
         log_probabilities = self.model(batch.source, batch.source_mask).log_probabilities

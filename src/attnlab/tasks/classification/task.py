@@ -82,7 +82,9 @@ class Classification(Task):
             )
             if not maps:
                 return None
-            confusions = module.confusions.cpu().numpy()
+            confusions = None
+            if module.confusions is not None:
+                confusions = module.confusions.cpu().numpy()
             return Pictures(maps, partial(write_sentences, maps, data.labels, confusions))
 
         return draw
