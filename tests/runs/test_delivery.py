@@ -195,6 +195,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         check_same_tokens=lambda *_: None,
         report_section=TranslationSection,
     )
+    whole.metrics = {}
     with experiment_lock(point):
         pass  # trained
     evaluation.evaluate_and_track(
