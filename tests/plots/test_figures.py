@@ -12,7 +12,7 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.curves import learning_curves, length_curve
+from attnlab.plots.curves import curve_panels, length_curve
 from attnlab.plots.figure import COLOURS, png_bytes
 from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram
@@ -117,7 +117,7 @@ def _figures() -> dict[str, Figure | None]:
         "coloured sentences": coloured_sentences(
             [AttentionMap(["14일"], ["날짜"], np.ones((1, 1)), "날짜")]
         ),
-        "curves": learning_curves(history),
+        **curve_panels(history),
         "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
         "length curve": length_curve(rows),
         "panels": panels(),
@@ -138,23 +138,22 @@ def test_figures_have_the_same_bytes_and_a_glyph_for_every_character() -> None:
 
 
 def test_learning_curves_show_all_points() -> None:
-    figure = _figures()["curves"]
-    assert figure is not None
-    loss, perplexity, bleu = figure.axes
+    figures = _figures()
+    (loss,) = figures["loss (nats a token)"].axes
+    (perplexity,) = figures["perplexity (validation, reference fed)"].axes
+    (bleu,) = figures["BLEU and chrF (validation, free-running)"].axes
     assert [line.get_xydata().tolist() for line in loss.lines] == [[[10, 5], [20, 3]], [[20, 3.5]]]
     assert perplexity.get_yscale() == "log"
-    figure.draw_without_rendering()
+    perplexity.figure.draw_without_rendering()
     ticks = [label.get_text() for label in perplexity.get_yticklabels(which="both")]
     assert {"2", "5", "10"} <= set(ticks)
     assert not any("$" in tick for tick in ticks)
     assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
-    assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None
+    assert curve_panels({"train/learning_rate": [(1, 0.1)]}) == {}
 
 
 def test_learning_curves_title_says_what_is_drawn_of_a_foreign_task() -> None:
     """A tagger has no F1 over classes, and a metric that no panel of ours knows."""
     points = [(10, 0.2), (20, 0.5)]
-    figure = learning_curves({"validation/accuracy": points, "validation/span_f1": points})
-    assert figure is not None
-    titles = [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes]
-    assert titles == ["accuracy (validation)", "span f1 (validation)"]
+    panels = curve_panels({"validation/accuracy": points, "validation/span_f1": points})
+    assert list(panels) == ["accuracy (validation)", "span f1 (validation)"]

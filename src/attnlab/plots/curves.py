@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -40,24 +39,11 @@ _PANELS = {
 }
 
 
-def learning_curves(history: Mapping[str, Points]) -> Figure | None:
-    """Panels of training loss and validation metrics; None where the history has no such metric.
+def curve_panels(history: Mapping[str, Points]) -> dict[str, Figure]:
+    """{title: figure} of training loss and validation metrics, of those that the history has.
 
     history: {name: [(step, value), ...]}, steps ascending, for example `train/token_nll`.
     """
-    panels = _panels_with_points(history)
-    if not panels:
-        return None
-    columns = min(2, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    figure = new_figure(_PANEL_WIDTH * columns, _PANEL_HEIGHT * rows)
-    for index, (title, curves) in enumerate(panels.items(), start=1):
-        _draw_panel(styled_axes(figure, rows, columns, index, title=title, x="step"), title, curves)
-    return figure
-
-
-def curve_panels(history: Mapping[str, Points]) -> dict[str, Figure]:
-    """{title: figure} of each panel of `learning_curves`, for pages that are wide or narrow."""
     panels = {}
     for title, curves in _panels_with_points(history).items():
         figure = new_figure(_PANEL_WIDTH, _PANEL_HEIGHT)
