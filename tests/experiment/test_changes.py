@@ -80,4 +80,4 @@ def test_password_in_a_changed_setting_is_masked() -> None:
     experiment = compose(["data=copy"])
     config = {**experiment.config, "tracking": {"uri": "https://me:secret@host"}}
     found = [each.override for each in changes(config, experiment.choices)]
-    assert found[-1] == "tracking.uri='https://me:***@host'"
+    assert found[-1] == "tracking.uri=https://me:***@host"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.experiment.hydra_config import hydra_error_sentence
-from attnlab.experiment.override_text import quoted, unreadable
+from attnlab.experiment.override_text import as_typed, quoted, unreadable
 
 PARSER = OverridesParser.create()
 
@@ -104,3 +104,15 @@ def test_text_that_no_terminal_shows_is_named_and_not_repeated(override):
     said = unreadable(override)
     assert said.isprintable()
     assert "a line break, or a character that this terminal's encoding cannot show" in said
+
+
+@pytest.mark.parametrize("text", ["10", "1e-3", "null", "true", "", "a b", "a,b", "a=b", "it's"])
+def test_text_that_hydra_would_read_as_something_else_is_typed_in_quotes(text: str) -> None:
+    typed = as_typed(text)
+    assert typed.startswith("'")
+    assert PARSER.parse_override(f"key={typed}").value() == text
+
+
+@pytest.mark.parametrize("text", ["dates", "data/x.json", "${oc.env:HOME}"])
+def test_text_that_hydra_reads_as_it_is_is_typed_without_quotes(text: str) -> None:
+    assert as_typed(text) == text

@@ -5,7 +5,6 @@ The defaults are read from the files of conf/ and of the user's own folders of c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from attnlab.config.choices import conf_file, differences, implied_choices, merged
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.errors import masked
-from attnlab.experiment.override_text import quoted
+from attnlab.experiment.override_text import as_typed
 from attnlab.project import CONF
 
 # Groups of which several choices go together, `callbacks=[lr_monitor,device_stats]`. Hydra does not
@@ -27,8 +26,6 @@ _OVER_ALL = ("task", "experiment", "debug")
 # Where to write and whether to train, which says nothing of the experiment.
 _BESIDE_THE_EXPERIMENT = ("hydra", "paths", "chain", "rerun", "dry_run")
 _INPUTS = ("paths.ensemble",)
-# What Hydra reads without quotes.
-_READABLE = re.compile(r"[\w/\-+.$%*@?|]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -198,6 +195,4 @@ def _as_override(value: Any) -> str:
         return f"[{','.join(map(_as_override, value))}]"
     if not isinstance(value, str):
         return as_text(value)
-    if _READABLE.fullmatch(value) or value.startswith("${"):
-        return value
-    return quoted(value)
+    return as_typed(value)

@@ -26,6 +26,20 @@ def quoted(text: str) -> str:
     return f"'{inside}'"
 
 
+def as_typed(text: str) -> str:
+    """The text as a person types it: one word without quotes where Hydra reads back this text.
+
+    `'10'` and `'null'` keep them, for Hydra would read a number and nothing.
+    """
+    if text.split() != [text]:  # empty, or with blanks
+        return quoted(text)
+    try:
+        is_plain = PARSER.parse_override(f"key={text}").value() == text
+    except HydraException:
+        is_plain = False
+    return text if is_plain else quoted(text)
+
+
 def unreadable(override: str, is_multirun: bool = False) -> str:
     """Why Hydra cannot read an override, and how to write it, in a sentence.
 
