@@ -290,6 +290,22 @@ def test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_setti
     assert identities(own)["dot"] != before
 
 
+def test_package_in_a_target_folder_of_pip_counts_as_a_library(tmp_path, monkeypatch):
+    (tmp_path / "compiled").mkdir()
+    (tmp_path / "compiled/__init__.py").write_text("from compiled._core import add\n")
+    (tmp_path / "compiled-1.0.dist-info").mkdir()
+    (tmp_path / "compiled-1.0.dist-info/METADATA").write_text("Name: compiled\nVersion: 1.0\n")
+    (tmp_path / "compiled-1.0.dist-info/RECORD").write_text("compiled/__init__.py,,\n")
+    (tmp_path / "my_adding_score.py").write_text(
+        "from attnlab.model.attention.dot import DotScore\nimport compiled\n\n\nclass "
+        "Mine(DotScore): ...\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = used_code(["my_adding_score"])
+    assert "compiled" in code.libraries
+    assert not any(name.startswith("compiled") for name in code.texts)
+
+
 def test_identity_changes_with_the_name_of_a_module(package, experiments, before):
     moved = copy.deepcopy(experiments)
     moved["dot"]["model"]["attention"]["_target_"] = "attnlab.model.attention.product.DotScore"

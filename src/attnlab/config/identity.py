@@ -156,7 +156,25 @@ def _is_of_the_user(package: str) -> bool:
     if package in sys.stdlib_module_names:
         return False
     path = module_file(package)
-    return path is not None and not {"site-packages", "dist-packages"} & set(path.parts)
+    if path is None or {"site-packages", "dist-packages"} & set(path.parts):
+        return False
+    return not _is_installed_beside(package, path)
+
+
+def _is_installed_beside(package: str, path: Path) -> bool:
+    """Whether pip's records beside a package list it, as after `pip install --target <folder>`.
+
+    path: of the top-level module, or of the package's `__init__.py`.
+    """
+    folder = path.parents[1] if path.name == "__init__.py" else path.parent
+    for distribution in metadata.distributions(path=[str(folder)]):
+        # Only an installed package has a RECORD. A checkout may have an .egg-info beside its code.
+        if distribution.read_text("RECORD") is None:
+            continue
+        for file in distribution.files or []:
+            if file.parts[0] in (package, f"{package}.py"):
+                return True
+    return False
 
 
 class _Source(NamedTuple):

@@ -54,6 +54,7 @@ class Source:
 
     ids: of its tokens, without `<eos>` and pads.
     before, behind: pads that are added.
+    device: of the model.
     """
 
     tokenizer: Tokenizer
@@ -61,6 +62,7 @@ class Source:
     ids: list[int]
     before: int
     behind: int
+    device: torch.device
 
     @classmethod
     def read(cls, model: Predictor, text: str, edit: Edit, intervene: Intervention) -> Source:
@@ -74,7 +76,14 @@ class Source:
         model.check_intervention(intervene)
         tokenizer = model.source_tokenizer
         (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
-        source = cls(tokenizer, model.padding, edit.apply(ids), edit.before, edit.behind)
+        source = cls(
+            tokenizer=tokenizer,
+            padding=model.padding,
+            ids=edit.apply(ids),
+            before=edit.before,
+            behind=edit.behind,
+            device=next(model.model.parameters()).device,
+        )
         check_sources(intervene, source.batch([]))
         return source
 
@@ -84,7 +93,8 @@ class Source:
         pads_before = batch.source.new_full((1, self.before), PAD)
         pads_behind = batch.source.new_full((1, self.behind), PAD)
         padded = torch.cat([pads_before, batch.source, pads_behind], dim=1)
-        return replace(batch, source=padded, source_mask=padded != PAD)
+        edited = replace(batch, source=padded, source_mask=padded != PAD)
+        return edited.to(self.device)
 
     @property
     def tokens(self) -> list[str]:

@@ -169,7 +169,7 @@ def read_target(
     unrolled = translator.model(batch, intervention=intervene)
     logits = translator.model.output(unrolled.readout[0, : len(target)])
     log_probs = next_log_probs(logits)  # (T, V)
-    target_ids = torch.tensor([target], dtype=torch.long)
+    target_ids = torch.tensor([target], dtype=torch.long, device=log_probs.device)
     own_log_probs = log_probs.gather(1, target_ids.T).squeeze(1)  # (T,)
 
     attention = None

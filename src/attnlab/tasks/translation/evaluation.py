@@ -138,7 +138,8 @@ def _read_references(
 ) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
     """Metrics of likelihood, attention and alignment, with the reference as decoder input."""
     split = data.split("test")
-    attention = AttentionStatistics()
+    device = next(models[0].parameters()).device
+    attention = AttentionStatistics().to(device)
     alignments = AlignmentStatistics()
     total_nll = 0.0
     target_tokens = 0
