@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,3 +101,17 @@ def test_charts_in_a_browser_take_the_colours_of_the_page(
         page.close()
     assert found["light"] == ["rgb(255, 255, 255)", "rgb(36, 41, 47)"]
     assert found["dark"] == ["rgb(13, 17, 23)", "rgb(230, 237, 243)"]
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_report_in_a_browser_passes_axe(
+    browser: playwright.Browser, report: Path, width: int, scheme: Any
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(report.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    violations = axe.Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["target"]) for each in violations] == []
+    page.close()
