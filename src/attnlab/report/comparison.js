@@ -118,3 +118,9 @@
   applyEqual();
   applyFilter();
 })();
+
+// MLflow shows its copy of this page in a frame. The reports lie beside the original page alone.
+if (window.self !== window.top) {
+  for (const link of document.querySelectorAll(".report-link")) link.hidden = true;
+  document.getElementById("copy-without-reports").hidden = false;
+}
