@@ -22,7 +22,9 @@ from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
     MlflowLinks,
+    has_letters,
     letters_sentence,
+    needs_seeds,
     notes,
     percent,
     ranking,
@@ -146,8 +148,7 @@ def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, lo
     for answer in answers(findings, factors_of(findings)):
         print(answer.text)
     print(rule(findings))
-    has_single_seeds = any(sample.seeds == 1 for sample in findings.samples.values())
-    if has_single_seeds and compared.more_seeds is not None:
+    if needs_seeds(findings) and compared.more_seeds is not None:
         print(f"add seeds: {compared.more_seeds}")
     print()
     Console().print(_table(findings))
@@ -162,12 +163,11 @@ def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, lo
 def _table(findings: Findings) -> Table:
     """The ranking; without groups where nothing could be tested."""
     level = percent(findings.wanted.confidence)
-    has_letters = bool(findings.letters[findings.wanted.measure])
     heading = findings.measures.named(findings.wanted.measure).heading
-    table = Table("system", heading, level, *(["group"] if has_letters else []), "seeds")
+    has_groups = has_letters(findings)
+    groups = ["group"] if has_groups else []
+    table = Table("system", heading, level, *groups, "seeds")
     for row in ranking(findings):
-        cells = [row["system"], row["value"], row["interval"]]
-        if has_letters:
-            cells.append(row["letters"])
-        table.add_row(*cells, str(row["seeds"]))
+        letters = [row.letters] if has_groups else []
+        table.add_row(row.system, row.value, row.interval, *letters, str(row.seeds))
     return table

@@ -85,51 +85,88 @@ def _content(
     mlflow: MlflowLinks,
 ) -> dict[str, Any]:
     """What the page shows, by the names in its template."""
-    figures = figures_of(findings, factors)
-    columns = other_columns(findings)
-    reports = _report_links(compared, into)
-    return {
+    of_the_page = {
         "title": compared.title,
         "compared": compared,
-        "measure": findings.measures.named(findings.wanted.measure),
         "wanted": findings.wanted,
+        "measure": findings.measures.named(findings.wanted.measure),
         "level": percent(findings.wanted.confidence),
-        "answers": answers(findings, factors),
-        "rule": rule(findings),
-        "needs_seeds": any(sample.seeds == 1 for sample in findings.samples.values()),
-        "ranking": ranking(findings),
-        "has_letters": bool(findings.letters[findings.wanted.measure]),
-        "columns": [column for column in columns if not column.is_constant],
-        "constant": [column for column in columns if column.is_constant],
-        "letters_sentence": letters_sentence(findings),
-        "notes": notes(findings),
-        "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
-        "is_tested": any(pair.p is not None for pair in findings.pairs),
+        "figures": figures_of(findings, factors),
+    }
+    # Functions, and a style, with which the template shows what it is given.
+    of_the_template = {
         "p_shown": p_shown,
-        "factors": factors,
-        "interactions": [interaction_sentence(each, findings) for each in factors.interactions],
-        "disputed": disputed,
-        "heat_maps": _heat_maps(disputed),
         "outputs": outputs_shown,
-        "figures": figures,
         "inline": inline,
         "swatch": _swatch_in_page,
         "chart_style": CHART_STYLE,
+    }
+    return {
+        **of_the_page,
+        **of_the_template,
+        **_answers_content(findings, factors),
+        **_ranking_content(findings),
+        **_factors_content(findings, factors),
+        **_pairs_content(findings),
+        **_disputed_content(disputed),
+        **_runs_content(compared, into, mlflow),
+    }
+
+
+def _answers_content(findings: Findings, factors: Factors) -> dict[str, Any]:
+    return {
+        "answers": answers(findings, factors),
+        "rule": rule(findings),
+        "needs_seeds": needs_seeds(findings),
+    }
+
+
+def needs_seeds(findings: Findings) -> bool:
+    """Whether a system has one seed, and with it no verdict."""
+    return any(sample.seeds == 1 for sample in findings.samples.values())
+
+
+def _ranking_content(findings: Findings) -> dict[str, Any]:
+    columns = other_columns(findings)
+    return {
+        "ranking": ranking(findings),
+        "has_letters": has_letters(findings),
+        "letters_sentence": letters_sentence(findings),
+        "notes": notes(findings),
+        "columns": [column for column in columns if not column.is_constant],
+        "constant": [column for column in columns if column.is_constant],
+    }
+
+
+def _factors_content(findings: Findings, factors: Factors) -> dict[str, Any]:
+    sentences = [interaction_sentence(each, findings) for each in factors.interactions]
+    return {"factors": factors, "interactions": sentences}
+
+
+def _pairs_content(findings: Findings) -> dict[str, Any]:
+    return {
+        "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
+        "is_tested": any(pair.p is not None for pair in findings.pairs),
+    }
+
+
+def _disputed_content(disputed: Disagreement) -> dict[str, Any]:
+    heat_maps: list[HeatMap] = []  # of the whole page, for their legend
+    for sentence in (*disputed.sentences, *disputed.attended):
+        for output in outputs_shown(sentence).cards:
+            if "heat_map" in output.drawn:
+                heat_maps.append(output.drawn["heat_map"])
+    return {"disputed": disputed, "heat_maps": heat_maps}
+
+
+def _runs_content(compared: ComparedRuns, into: Path, mlflow: MlflowLinks) -> dict[str, Any]:
+    reports = _report_links(compared, into)
+    return {
         "measured": [compared.measures.named(name) for name in _measured_names(compared)],
         "reports": reports,
         "mlflow": mlflow,
         "has_links": any(reports) or bool(mlflow.pages),
     }
-
-
-def _heat_maps(disputed: Disagreement) -> list[HeatMap]:
-    """All heat maps of the page, for their legend."""
-    maps = []
-    for sentence in (*disputed.sentences, *disputed.attended):
-        for output in outputs_shown(sentence).cards:
-            if "heat_map" in output.drawn:
-                maps.append(output.drawn["heat_map"])
-    return maps
 
 
 def _swatch_in_page(style: Style, is_line: bool = True) -> str:
@@ -149,59 +186,65 @@ def _report_links(compared: ComparedRuns, into: Path) -> list[str | None]:
 
 
 @dataclass(frozen=True, eq=False)
+class EqualOutputs:
+    """Systems that made the same of a sentence. output: that of the first."""
+
+    systems: list[str]
+    output: Output
+
+
+@dataclass(frozen=True, eq=False)
 class ShownOutputs:
     """The outputs of a sentence.
 
     cards: those with their attention.
-    lines: those without, as (names of systems that made the same of it, output).
+    lines: those without, equal ones together.
     """
 
     cards: list[Output]
-    lines: list[tuple[list[str], Output]]
+    lines: list[EqualOutputs]
 
 
 def outputs_shown(sentence: Disputed) -> ShownOutputs:
-    """The maps of the best systems, and the texts of all others, equal ones together."""
+    """The maps of the best systems, and the texts of all others."""
     cards = [output for output in sentence.outputs if output.drawn][:_MOST_MAPS]
-    lines: dict[str, tuple[list[str], Output]] = {}
+    lines: dict[str, EqualOutputs] = {}
     for output in sentence.outputs:
         if output not in cards:
-            text = " ".join(piece.text for piece in output.pieces)
-            lines.setdefault(text, ([], output))[0].append(output.system)
+            line = lines.setdefault(output.text, EqualOutputs([], output))
+            line.systems.append(output.system)
     return ShownOutputs(cards, list(lines.values()))
 
 
 def _record(findings: Findings, factors: Factors, disputed: Disagreement) -> dict[str, Any]:
     """comparison.json: what was found, in the units of metrics.json."""
-    sentences = []
-    for sentence in disputed.sentences:
-        outputs = {
-            output.system: " ".join(piece.text for piece in output.pieces)
-            for output in sentence.outputs
-        }
-        sentences.append(
-            {
-                "source": sentence.source,
-                "expected": sentence.expected,
-                "gap": sentence.gap,
-                "outputs": outputs,
-            }
-        )
+    found = answers(findings, factors)
     return {
         "measure": findings.wanted.measure,
         "confidence": findings.wanted.confidence,
-        "answers": [asdict(answer) for answer in answers(findings, factors)],
+        "answers": [asdict(answer) for answer in found],
         "rule": rule(findings),
         "pairs": [asdict(pair) for pair in findings.pairs],
         "factors": [asdict(factor) for factor in factors.factors],
         "interactions": [asdict(interaction) for interaction in factors.interactions],
-        "sentences": sentences,
+        "sentences": [_sentence_record(sentence) for sentence in disputed.sentences],
+    }
+
+
+def _sentence_record(sentence: Disputed) -> dict[str, Any]:
+    return {
+        "source": sentence.source,
+        "expected": sentence.expected,
+        "gap": sentence.gap,
+        "outputs": {output.system: output.text for output in sentence.outputs},
     }
 
 
 def _measured_names(compared: ComparedRuns) -> list[str]:
     """The names of all measures that any run has, in the order of the page."""
-    names = {name for run in compared.runs for name in run.measured}
+    names: set[str] = set()
+    for run in compared.runs:
+        names |= run.measured.keys()
     return compared.measures.in_order(names)
 
 
@@ -211,8 +254,47 @@ def _other_measures(findings: Findings) -> list[Measure]:
     return [findings.measures.named(name) for name in others]
 
 
-def ranking(findings: Findings) -> list[dict[str, Any]]:
-    """A row of texts for each system, the best first."""
+@dataclass(frozen=True)
+class Cell:
+    """What was measured of a system, as texts.
+
+    mean: over the seeds; a dash where nothing was measured.
+    deviation: over the seeds; empty for one seed.
+    """
+
+    mean: str
+    deviation: str = ""
+
+    @property
+    def text(self) -> str:
+        """`31.2 ± 0.4`."""
+        return f"{self.mean} ± {self.deviation}" if self.deviation else self.mean
+
+
+def _cell(findings: Findings, measure: Measure, system: str) -> Cell:
+    found = findings.estimates[measure.name].get(system)
+    if found is None:
+        return Cell("–")
+    mean = measure.shown(found.mean)
+    if found.std is None:
+        return Cell(mean)
+    return Cell(mean, measure.shown(found.std))
+
+
+@dataclass(frozen=True)
+class RankedSystem:
+    """A row of the ranking, as texts; dashes stand where there is no interval or no letter."""
+
+    rank: int
+    system: str
+    value: str
+    interval: str
+    letters: str
+    seeds: int
+
+
+def ranking(findings: Findings) -> list[RankedSystem]:
+    """A row for each system, the best first."""
     wanted = findings.measures.named(findings.wanted.measure)
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
@@ -221,27 +303,32 @@ def ranking(findings: Findings) -> list[dict[str, Any]]:
         interval = "–"
         if found.low is not None and found.high is not None:
             interval = f"{wanted.shown(found.low)} to {wanted.shown(found.high)}"
-        row = {
-            "rank": rank,
-            "system": name,
-            "value": _mean_and_std(findings, wanted, name),
-            "interval": interval,
-            "letters": findings.letters[wanted.name].get(name, "–"),
-            "seeds": found.seeds,
-        }
+        row = RankedSystem(
+            rank,
+            name,
+            value=_cell(findings, wanted, name).text,
+            interval=interval,
+            letters=findings.letters[wanted.name].get(name, "–"),
+            seeds=found.seeds,
+        )
         rows.append(row)
     return rows
+
+
+def has_letters(findings: Findings) -> bool:
+    """Whether letters group the systems of the ranking: some pair could be tested."""
+    return bool(findings.letters[findings.wanted.measure])
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
     """Measures that are equal in every row, so that one column shows them all.
 
-    cells: of each system the mean and the deviation over seeds, as texts.
+    cells: one for each system.
     """
 
     measures: list[Measure]
-    cells: list[tuple[str, str]]
+    cells: list[Cell]
 
     @property
     def is_constant(self) -> bool:
@@ -251,28 +338,12 @@ class Column:
 
 def other_columns(findings: Findings) -> list[Column]:
     """The measures but the wanted one, in the order of the pages, costs last."""
-    columns: dict[tuple[tuple[str, str], ...], Column] = {}
+    columns: dict[tuple[Cell, ...], Column] = {}
     for measure in _other_measures(findings):
-        cells = []
-        for system in findings.systems:
-            mean, _, deviation = _mean_and_std(findings, measure, system.name).partition(" ± ")
-            cells.append((mean, deviation))
-        if tuple(cells) in columns:
-            columns[tuple(cells)].measures.append(measure)
-        else:
-            columns[tuple(cells)] = Column([measure], cells)
+        cells = [_cell(findings, measure, system.name) for system in findings.systems]
+        column = columns.setdefault(tuple(cells), Column([], cells))
+        column.measures.append(measure)
     return list(columns.values())
-
-
-def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
-    """`31.2 ± 0.4`; without a deviation for one seed, and a dash where nothing was measured."""
-    found = findings.estimates[measure.name].get(system)
-    if found is None:
-        return "–"
-    mean = measure.shown(found.mean)
-    if found.std is None:
-        return mean
-    return f"{mean} ± {measure.shown(found.std)}"
 
 
 def p_shown(p: float | None) -> str:
@@ -288,9 +359,9 @@ def percent(confidence: float) -> str:
 
 def letters_sentence(findings: Findings) -> str:
     """What the letters beside the systems mean, and how they were tested; empty without any."""
-    num_systems = len(findings.letters[findings.wanted.measure])
-    if num_systems == 0:
+    if not has_letters(findings):
         return ""
+    num_systems = len(findings.letters[findings.wanted.measure])
     count = num_systems * (num_systems - 1) // 2
     pairs = "1 pair" if count == 1 else f"{count} pairs"
     return (
@@ -306,13 +377,20 @@ def notes(findings: Findings) -> list[str]:
     sentences = [*_interval_notes(estimates), *_seed_notes(estimates)]
     sentences += _not_resampled(findings)
 
-    test_sets = len({run.test_set for system in findings.systems for run in system.runs})
-    if test_sets > 1:
+    num_test_sets = _num_test_sets(findings)
+    if num_test_sets > 1:
         sentences.append(
-            f"There are {test_sets} test sets: between systems that were tested on different ones, "
-            "sentences are not paired, and a difference may be one of the sentences."
+            f"There are {num_test_sets} test sets: between systems that were tested on different "
+            "ones, sentences are not paired, and a difference may be one of the sentences."
         )
     return sentences
+
+
+def _num_test_sets(findings: Findings) -> int:
+    test_sets: set[str] = set()
+    for system in findings.systems:
+        test_sets.update(run.test_set for run in system.runs)
+    return len(test_sets)
 
 
 def _interval_notes(estimates: Mapping[str, Estimate]) -> Iterator[str]:
@@ -348,11 +426,14 @@ def _not_resampled(findings: Findings) -> list[str]:
             for name, recorded in run.own_metrics.items():
                 if name not in run.resampled:
                     packages[name] = str(recorded.node["_target_"]).partition(".")[0]
-    return [
-        f"The sentences of {name} are not resampled, for its code is {package}'s; "
-        f"allow=[{package}] lets it run."
-        for name, package in packages.items()
-    ]
+
+    sentences = []
+    for name, package in packages.items():
+        sentences.append(
+            f"The sentences of {name} are not resampled, for its code is {package}'s; "
+            f"allow=[{package}] lets it run."
+        )
+    return sentences
 
 
 def _write_runs(compared: ComparedRuns, path: Path) -> None:

@@ -36,6 +36,10 @@ class Output:
     quality: float
     drawn: Mapping[str, Any]
 
+    @property
+    def text(self) -> str:
+        return " ".join(piece.text for piece in self.pieces)
+
 
 @dataclass(frozen=True, eq=False)
 class Disputed:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, leaves
 from attnlab.evaluation.corpus_metric import CorpusMetric
@@ -63,59 +65,69 @@ def write_report(
     signatures = read_json(evaluation / SIGNATURES, "evaluate")
     info = read_json(data / "data.json", "prepare")
     stats = read_json(data / "stats.json", "prepare")
+    history = read_history(training / "history.csv")
+    formed = read_formed(training, _VALIDATIONS)
 
     content, figures = section.content(evaluation, stats)
-    charts = {name: Chart(figure, name) for name, figure in figures.items()}
-    history = read_history(training / "history.csv")
-    panels = curve_panels(history)
+    own_measures = [metric.measure(name) for name, metric in own_metrics.items()]
+    metrics = {measure.name: measure for measure in _in_order(section, own_measures, measured)}
+    wanted_at_the_top = (*section.headlines, *own_metrics)
+    headlines = [metrics[name] for name in wanted_at_the_top if measured.get(name) is not None]
 
-    own = {name: metric.measure(name) for name, metric in own_metrics.items()}
-    metrics = {measure.name: measure for measure in _in_order(section, own, measured)}
-    headlines = [name for name in (*section.headlines, *own) if measured.get(name) is not None]
     page = {
         **content,
         "title": readable_name(config),
         "measured": measured,
         "metrics": metrics,
-        "headlines": [metrics[name] for name in headlines],
+        "headlines": headlines,
         "signatures": signatures,
         "scales": _SCALES,
         "asked": asked,
         "seed": config.get("seed"),
         "device": _device(config.get("hardware") or {}),
         "config": [(path, as_text(value)) for path, value in leaves(config)],
-        "formed": [SmallMap.of(step, each) for step, each in read_formed(training, _VALIDATIONS)],
+        "formed": [SmallMap.of(step, attention) for step, attention in formed],
         "info": info,
         "stats": stats,
-        "pictures": charts,
-        "curves": {title: Chart(panel, title) for title, panel in panels.items()},
+        "pictures": _charts(figures),
+        "curves": _charts(curve_panels(history)),
     }
     text = render(section.template, page, section.package, "attnlab.report")
 
     with atomic_folder(into) as folder:
-        (folder / "pictures").mkdir()
-        for name, figure in figures.items():
-            (folder / "pictures" / f"{name}.png").write_bytes(png_bytes(figure, PAGE_DPI))
+        _write_pictures(figures, folder / "pictures")
         # Programs that compare experiments draw their curves in one chart, from the files.
         write_curves(history, folder / "curves")
         write_json(folder / SUMMARY, _summary(measured, headlines))
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _summary(measured: Mapping[str, Any], headlines: Sequence[str]) -> dict[str, Any]:
+def _charts(figures: Mapping[str, Figure]) -> dict[str, Chart]:
+    return {name: Chart(figure, name) for name, figure in figures.items()}
+
+
+def _write_pictures(figures: Mapping[str, Figure], folder: Path) -> None:
+    folder.mkdir()
+    for name, figure in figures.items():
+        (folder / f"{name}.png").write_bytes(png_bytes(figure, PAGE_DPI))
+
+
+def _summary(measured: Mapping[str, Any], headlines: Sequence[Measure]) -> dict[str, Any]:
     """The metrics at the top of the page; all of them where the task names none."""
-    return {name: measured[name] for name in headlines or measured}
+    if not headlines:
+        return dict(measured)
+    return {measure.name: measured[measure.name] for measure in headlines}
 
 
 def _in_order(
-    section: ReportSection, own: Mapping[str, Measure], measured: Mapping[str, Any]
+    section: ReportSection, own_measures: Sequence[Measure], measured: Mapping[str, Any]
 ) -> list[Measure]:
     """What is known of the metrics: the described ones first, in their order, then all others."""
-    described = (*section.measures, *own.values())
+    described = (*section.measures, *own_measures)
     present = [measure for measure in described if measure.name in measured]
     their_names = {measure.name for measure in present}
-    others = [section.known.named(name) for name in sorted(set(measured) - their_names)]
-    return present + others
+    others = sorted(set(measured) - their_names)
+    return present + [section.known.named(name) for name in others]
 
 
 def _device(hardware: Mapping[str, Any]) -> str:
