@@ -6,8 +6,8 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
@@ -35,7 +35,9 @@ _TAKEN = (SEED, "run", "system", "run_id")
 # Settings that do not affect results.
 _IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 _ENOUGH_SEEDS = 5
-_PEAK = "system/peak_training_megabytes"
+# Logged metrics of a training.
+_CPU_SECONDS = "system/training_cpu_seconds"
+_PEAK_MEGABYTES = "system/peak_training_megabytes"
 
 
 def runs_of_sweep(
@@ -50,14 +52,7 @@ def runs_of_sweep(
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
-    finished = []
-    left_out = []
-    for job in jobs:
-        reason = _why_left_out(job, runs_folder)
-        if reason is None:
-            finished.append(job)
-        else:
-            left_out.append(LeftOut(job.name, reason))
+    finished, left_out = _finished_and_others(jobs, runs_folder)
     not_started = record.points - len(jobs)
     if not_started > 0:
         left_out.append(LeftOut(f"{not_started} more of {record.points} points", "not started"))
@@ -85,16 +80,43 @@ def _command_with_more_seeds(record: SweepRecord, runs: Sequence[ComparedRun]) -
 
     None for a search, which would choose other points.
     """
-    chosen = [text.lstrip("+") for text in record.overrides]
-    if any(text.startswith("hydra/sweeper=") or text == "sweep=optuna" for text in chosen):
+    if _is_search(record):
         return None
+
     seeds = sorted({int(run.seed) for run in runs})
-    further = (number for number in count(1) if number not in seeds)
-    seeds += islice(further, max(0, _ENOUGH_SEEDS - len(seeds)))
+    number = 1
+    while len(seeds) < _ENOUGH_SEEDS:
+        if number not in seeds:
+            seeds.append(number)
+        number += 1
 
     others = [text for text in record.overrides if text.partition("=")[0] != SEED]
     with_seeds = [*others, f"{SEED}={','.join(map(str, seeds))}"]
     return shlex.join(replace(record, overrides=with_seeds).command)
+
+
+def _is_search(record: SweepRecord) -> bool:
+    """Whether a sweeper chose the points, and no grid."""
+    for text in record.overrides:
+        override = text.lstrip("+")
+        if override == "sweep=optuna" or override.startswith("hydra/sweeper="):
+            return True
+    return False
+
+
+def _finished_and_others(
+    jobs: Sequence[JobRecord], runs_folder: Path
+) -> tuple[list[JobRecord], list[LeftOut]]:
+    """The jobs that can be compared, and why the others cannot."""
+    finished = []
+    left_out = []
+    for job in jobs:
+        reason = _why_left_out(job, runs_folder)
+        if reason is None:
+            finished.append(job)
+        else:
+            left_out.append(LeftOut(job.name, reason))
+    return finished, left_out
 
 
 def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
@@ -116,20 +138,24 @@ def _run_of_job(
 ) -> ComparedRun:
     """A finished job as a run; keys: of the choices that the sweep varies."""
     point = runs_folder / "points" / str(job.identity)
-    peak = _last_peak(point / SPOOL_NAME)
-    cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
+    output = Path(job.output)
     config = read_json(point / "model" / "config.json", "train")
-    choices = {key: job.choices[key] for key in keys if key in job.choices}
-    return ComparedRun(
+    done = read_json(point / "done.json", "train")
+    costs = _costs(
+        cpu_seconds=done.get("training_cpu_seconds"),
+        peak_megabytes=_last_peak(point / SPOOL_NAME),
+    )
+    return _run_with_evaluation(
+        output / "evaluation",
+        allow,
         name=job.name,
-        choices=choices,
+        choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(config["seed"]),
-        **_evaluated(Path(job.output) / "evaluation", allow),
         history=read_history(point / "training" / "history.csv"),
-        costs=_costs(cpu, peak),
+        costs=costs,
         parameters=_params(config),
         run_id=job.run_id,
-        report=_report_in(Path(job.output)),
+        report=_report_in(output),
     )
 
 
@@ -143,25 +169,50 @@ def _last_peak(spool: Path) -> float | None:
     """The last memory peak that a training logged; None where it logged none."""
     records, _ = MetricSpool(spool).read()
     for record in reversed(records):
-        if _PEAK in record.metrics:
-            return record.metrics[_PEAK]
+        if _PEAK_MEGABYTES in record.metrics:
+            return record.metrics[_PEAK_MEGABYTES]
     return None
 
 
-def _evaluated(folder: Path, allow: Collection[str]) -> dict[str, Any]:
-    """The arguments of `ComparedRun` that come from a run's evaluation folder."""
+def _run_with_evaluation(
+    folder: Path,
+    allow: Collection[str],
+    *,
+    name: str,
+    choices: Mapping[str, str],
+    seed: str,
+    history: Mapping[str, Sequence[tuple[int, float]]],
+    parameters: Mapping[str, str],
+    costs: Mapping[str, float] = MappingProxyType({}),
+    run_id: str | None = None,
+    report: Path | None = None,
+) -> ComparedRun:
+    """A run, with its task and its metrics read from its evaluation folder."""
     task = task_of_evaluation(folder, allow)
     section = task.report_section()
     evaluation = read_evaluation(folder, section.sentences_file)
     own_metrics = own_metrics_of(folder)
-    metrics = {name: recorded.metric(allow) for name, recorded in own_metrics.items()}
-    return {
-        "task": task.name,
-        "section": section,
-        "own_metrics": own_metrics,
-        "resampled": {name: metric for name, metric in metrics.items() if metric is not None},
-        "evaluation": evaluation,
-    }
+    resampled = {}
+    for metric_name, recorded in own_metrics.items():
+        metric = recorded.metric(allow)
+        if metric is not None:
+            resampled[metric_name] = metric
+
+    return ComparedRun(
+        name=name,
+        choices=choices,
+        seed=seed,
+        task=task.name,
+        section=section,
+        own_metrics=own_metrics,
+        resampled=resampled,
+        evaluation=evaluation,
+        history=history,
+        costs=costs,
+        parameters=parameters,
+        run_id=run_id,
+        report=report,
+    )
 
 
 def _params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -185,11 +236,12 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
     keys = varying(params_of_builds)
     runs = []
     for folder, params in zip(folders, params_of_builds, strict=True):
-        run = ComparedRun(
+        run = _run_with_evaluation(
+            folder / "evaluation",
+            allow,
             name=folder.name,
-            choices={key: params.get(key, "null") for key in keys},
+            choices=_choices_of(params, keys),
             seed=params.get(SEED, ""),
-            **_evaluated(folder / "evaluation", allow),
             history=read_history(folder / "training" / "history.csv"),
             parameters=params,
             report=_report_in(folder),
@@ -197,6 +249,11 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
         runs.append(run)
     names = ", ".join(folder.name for folder in folders)
     return _compared(runs, varied=None, facts=[("builds", names)], left_out=[], parent=None)
+
+
+def _choices_of(params: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """The params of these names, as the choices of a run."""
+    return {key: params.get(key, "null") for key in keys}
 
 
 def _config_of_build(folder: Path) -> dict[str, Any]:
@@ -234,13 +291,12 @@ def runs_of_tracker(
         else:
             unevaluated.append(run)
     if unevaluated and named:
-        raise ExperimentError(
-            [
-                f"{setting}: {run.name} ({run.run_id}) has no evaluation among its artifacts; "
-                "evaluate it first, or leave it out"
-                for run in unevaluated
-            ]
-        )
+        problems = [
+            f"{setting}: {run.name} ({run.run_id}) has no evaluation among its artifacts; "
+            "evaluate it first, or leave it out"
+            for run in unevaluated
+        ]
+        raise ExperimentError(problems)
     if not evaluated:
         raise ExperimentError(f"{setting}: no run with an evaluation was found by {query!r}")
 
@@ -254,15 +310,20 @@ def runs_of_tracker(
 
 
 def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str]) -> ComparedRun:
+    """A run of the tracker that has an evaluation; keys: of the params that are its choices."""
     assert run.evaluation is not None
-    cpu = run.metrics.get("system/training_cpu_seconds")
-    return ComparedRun(
+    costs = _costs(
+        cpu_seconds=run.metrics.get(_CPU_SECONDS),
+        peak_megabytes=run.metrics.get(_PEAK_MEGABYTES),
+    )
+    return _run_with_evaluation(
+        run.evaluation,
+        allow,
         name=run.name,
-        choices={key: run.params.get(key, "null") for key in keys},
+        choices=_choices_of(run.params, keys),
         seed=run.params.get(SEED, ""),
-        **_evaluated(run.evaluation, allow),
         history=run.history,
-        costs=_costs(cpu, run.metrics.get(_PEAK)),
+        costs=costs,
         parameters=run.params,
         run_id=run.run_id,
     )
@@ -282,7 +343,9 @@ def _compared(
     found: runs without a system, their choices by full keys.
     varied: what varies, for the title; None for the names of the choices.
     """
-    keys = dict.fromkeys(key for run in found for key in run.choices)
+    keys: dict[str, None] = {}
+    for run in found:
+        keys |= dict.fromkeys(run.choices)
     short = short_names(list(keys))
     if varied is None:
         varied = " × ".join(short.values()) or "seeds"
@@ -334,7 +397,7 @@ def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
 
     runs: the params of each.
     """
-    all_keys = {key for params in runs for key in params}
+    all_keys = set[str]().union(*runs)
     dotted_keys = [key for key in all_keys if "." in key]
     short_keys = [key for key in all_keys if "." not in key]
 
