@@ -90,13 +90,15 @@ class ComparedRuns:
     @property
     def choices(self) -> list[str]:
         """The names of all choices."""
-        names = [name for run in self.runs for name in run.choices]
-        return list(dict.fromkeys(names))
+        names: dict[str, None] = {}
+        for run in self.runs:
+            names |= dict.fromkeys(run.choices)
+        return list(names)
 
     @property
     def parameters(self) -> list[str]:
         """The names of all parameters of any run, those with short names first."""
-        names = {name for run in self.runs for name in run.parameters}
+        names = set[str]().union(*(run.parameters for run in self.runs))
         return sorted(names, key=lambda name: ("." in name, name))
 
 
@@ -134,6 +136,14 @@ def measures_of(runs: Sequence[ComparedRun]) -> Measures:
     for run in runs:
         own |= {name: each.measure for name, each in run.own_metrics.items()}
     return Measures((*section.measures, *own.values()), section.ranked_by)
+
+
+def measured_names(runs: Sequence[ComparedRun]) -> list[str]:
+    """The names of all measures that any run has, in the order of the page."""
+    names: set[str] = set()
+    for run in runs:
+        names |= run.measured.keys()
+    return measures_of(runs).in_order(names)
 
 
 def systems_of(runs: Sequence[ComparedRun]) -> list[System]:

@@ -17,7 +17,7 @@ from attnlab.plots.charts import CHART_STYLE, Style, inline, swatch
 from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.html import render
 from attnlab.report.answers import answers, interaction_sentence, rule
-from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.compared_runs import ComparedRuns, measured_names
 from attnlab.report.comparison_figures import figure_files, figures_of
 from attnlab.report.disagreement import Disagreement, Disputed, Output, disagreement
 from attnlab.report.factors import Factors, factors_of
@@ -162,7 +162,7 @@ def _disputed_content(disputed: Disagreement) -> dict[str, Any]:
 def _runs_content(compared: ComparedRuns, into: Path, mlflow: MlflowLinks) -> dict[str, Any]:
     reports = _report_links(compared, into)
     return {
-        "measured": [compared.measures.named(name) for name in _measured_names(compared)],
+        "measured": [compared.measures.named(name) for name in measured_names(compared.runs)],
         "reports": reports,
         "mlflow": mlflow,
         "has_links": any(reports) or bool(mlflow.pages),
@@ -238,14 +238,6 @@ def _sentence_record(sentence: Disputed) -> dict[str, Any]:
         "gap": sentence.gap,
         "outputs": {output.system: output.text for output in sentence.outputs},
     }
-
-
-def _measured_names(compared: ComparedRuns) -> list[str]:
-    """The names of all measures that any run has, in the order of the page."""
-    names: set[str] = set()
-    for run in compared.runs:
-        names |= run.measured.keys()
-    return compared.measures.in_order(names)
 
 
 def _other_measures(findings: Findings) -> list[Measure]:
@@ -438,7 +430,7 @@ def _not_resampled(findings: Findings) -> list[str]:
 
 def _write_runs(compared: ComparedRuns, path: Path) -> None:
     """A row for each run: choices, seed, measures."""
-    measured = _measured_names(compared)
+    measured = measured_names(compared.runs)
     columns = ["run", "system", *compared.choices, "seed", *measured, "run_id"]
     rows = []
     for run in compared.runs:

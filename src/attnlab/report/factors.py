@@ -6,6 +6,8 @@ were tried with all values of the factor, so that a mean compares like with like
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -92,15 +94,12 @@ def factors_of(findings: Findings) -> Factors:
     if len(names) < 2:
         return Factors(names, [], [], 0)
 
-    cells: dict[_Choices, SystemSample] = {}
-    for system in findings.systems:
-        cells[_choices_of(system, names)] = findings.samples[system.name]
-    factors = [_factor(name, names, cells, findings) for name in names]
-
+    cells = _Cells(findings.systems, names, findings.samples)
+    factors = [_factor(name, cells, findings) for name in names]
     certain: list[Interaction] = []
     tested = 0
     for factor, other in combinations(factors, 2):
-        found = _interactions(factor, other, names, cells, findings)
+        found = _interactions(factor, other, cells, findings)
         tested += len(found)
         certain += [each for each in found if each.p < 1 - findings.wanted.confidence]
     certain.sort(key=lambda each: -abs(each.change))
@@ -112,81 +111,99 @@ def cell_means(findings: Findings, first: str, second: str) -> dict[tuple[str, s
 
     Empty where the two were not fully combined.
     """
-    names = factor_names(findings.systems)
     by_number = sorted(findings.systems, key=lambda system: system.number)
-    cells = {_choices_of(system, names): findings.samples[system.name] for system in by_number}
-    shared = _shared_settings([first, second], names, cells)
+    cells = _Cells(by_number, factor_names(findings.systems), findings.samples)
+    shared = cells.shared_settings([first, second])
+    if not shared:
+        return {}
+
     means = {}
-    for value in _values_of(first, cells):
-        for other_value in _values_of(second, cells):
-            cell = {(first, value), (second, other_value)}
-            if shared:
-                means[value, other_value] = _mean([cells[each | cell] for each in shared])
+    for value in cells.values_of(first):
+        for other_value in cells.values_of(second):
+            samples = cells.samples({first: value, second: other_value}, shared)
+            means[value, other_value] = _mean(samples)
     return means
 
 
 def factor_names(systems: Sequence[System]) -> list[str]:
     """The choices in which systems differ, in the order in which the runs have them."""
-    values: dict[str, set[str]] = {}
+    names: dict[str, None] = {}
     for system in systems:
-        for name in system.choices:
-            values.setdefault(name, set())
-    for name, found in values.items():
-        found |= {system.choices.get(name, "") for system in systems}
-    return [name for name, found in values.items() if len(found) > 1]
+        names |= dict.fromkeys(system.choices)
+
+    differing = []
+    for name in names:
+        values = {system.choices.get(name, "") for system in systems}
+        if len(values) > 1:
+            differing.append(name)
+    return differing
 
 
-def _choices_of(system: System, names: Sequence[str]) -> _Choices:
-    return frozenset((name, system.choices.get(name, "")) for name in names)
+class _Cells:
+    """The samples of the systems, by the choices in which systems differ.
+
+    names: of the factors.
+    samples: {system: its samples}.
+    """
+
+    def __init__(
+        self,
+        systems: Sequence[System],
+        names: Sequence[str],
+        samples: Mapping[str, SystemSample],
+    ) -> None:
+        self.names = names
+        self._samples: dict[_Choices, SystemSample] = {}
+        for system in systems:
+            choices = frozenset((name, system.choices.get(name, "")) for name in names)
+            self._samples[choices] = samples[system.name]
+
+    def values_of(self, name: str) -> list[str]:
+        """The values of a factor, in the order of the systems."""
+        values = [dict(choices)[name] for choices in self._samples]
+        return list(dict.fromkeys(values))
+
+    def shared_settings(self, crossed: Sequence[str]) -> list[_Choices]:
+        """The settings of the other factors that were tried with all values of the crossed ones."""
+        times: Counter[_Choices] = Counter()
+        for choices in self._samples:
+            others = frozenset(choice for choice in choices if choice[0] not in crossed)
+            times[others] += 1
+
+        num_combinations = math.prod(len(self.values_of(name)) for name in crossed)
+        return [others for others, count in times.items() if count == num_combinations]
+
+    def samples(
+        self, values: Mapping[str, str], settings: Sequence[_Choices]
+    ) -> list[SystemSample]:
+        """The samples with these values of the crossed factors, one for each setting."""
+        crossed = frozenset(values.items())
+        return [self._samples[setting | crossed] for setting in settings]
 
 
-def _values_of(name: str, cells: Mapping[_Choices, SystemSample]) -> list[str]:
-    return list(dict.fromkeys(dict(choices)[name] for choices in cells))
-
-
-def _shared_settings(
-    crossed: Sequence[str], names: Sequence[str], cells: Mapping[_Choices, SystemSample]
-) -> list[_Choices]:
-    """The settings of the other factors that were tried with all values of the crossed ones."""
-    combined: dict[_Choices, int] = {}
-    for choices in cells:
-        others = frozenset(each for each in choices if each[0] not in crossed)
-        combined[others] = combined.get(others, 0) + 1
-    expected = 1
-    for name in crossed:
-        expected *= len(_values_of(name, cells))
-    return [others for others, count in combined.items() if count == expected]
-
-
-def _factor(
-    name: str,
-    names: Sequence[str],
-    cells: Mapping[_Choices, SystemSample],
-    findings: Findings,
-) -> Factor:
-    others = [other for other in names if other != name]
-    shared = _shared_settings([name], names, cells)
+def _factor(name: str, cells: _Cells, findings: Findings) -> Factor:
+    """A factor with the means of its values, compared in pairs."""
+    others = [other for other in cells.names if other != name]
+    shared = cells.shared_settings([name])
     if not shared:
         return Factor(name, others, 0, [], [])
 
-    samples: dict[str, list[SystemSample]] = {}
-    for value in _values_of(name, cells):
-        samples[value] = [cells[setting | {(name, value)}] for setting in shared]
+    samples = {value: cells.samples({name: value}, shared) for value in cells.values_of(name)}
     levels = [Level(value, _mean(of_value)) for value, of_value in samples.items()]
     sign = findings.measures.named(findings.wanted.measure).sign
     levels.sort(key=lambda level: -sign * level.mean)
 
     pairs = []
     for better, worse in combinations(levels, 2):
-        found = _contrast(samples[better.value], samples[worse.value], findings)
-        pair = Pair(
+        more, less = samples[better.value], samples[worse.value]
+        found = _contrast(more, less, findings)
+        pair = Pair.of(
             better.value,
             worse.value,
             difference=better.mean - worse.mean,
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
+            found=found,
             p=None if found is None else found.p,
-            seeds=(_fewest_seeds(samples[better.value]), _fewest_seeds(samples[worse.value])),
+            seeds=(_fewest_seeds(more), _fewest_seeds(less)),
         )
         pairs.append(pair)
     return Factor(name, others, len(shared), levels, _corrected(pairs))
@@ -204,61 +221,89 @@ def _contrast(
     more: Sequence[SystemSample], less: Sequence[SystemSample], findings: Findings
 ) -> Contrast | None:
     """The mean of the first systems less the mean of the others, as many."""
-    weights = [1 / len(more)] * len(more) + [-1 / len(less)] * len(less)
+    share = 1 / len(more)
+    other_share = -1 / len(less)
+    weights = [share] * len(more) + [other_share] * len(less)
     return contrast([*more, *less], weights, findings.wanted.confidence)
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs with p after Holm's correction over those that can be tested."""
     known = [pair.p for pair in pairs if pair.p is not None]
-    corrected = iter(holm(known) if known else [])
-    return [pair if pair.p is None else replace(pair, p=next(corrected)) for pair in pairs]
+    if not known:
+        return list(pairs)
+
+    p_values = iter(holm(known))
+    corrected = []
+    for pair in pairs:
+        corrected.append(pair if pair.p is None else replace(pair, p=next(p_values)))
+    return corrected
 
 
 def _interactions(
-    factor: Factor,
-    other: Factor,
-    names: Sequence[str],
-    cells: Mapping[_Choices, SystemSample],
-    findings: Findings,
+    factor: Factor, other: Factor, cells: _Cells, findings: Findings
 ) -> list[Interaction]:
     """The interactions of two factors that can be tested."""
-    shared = _shared_settings([factor.name, other.name], names, cells)
+    shared = cells.shared_settings([factor.name, other.name])
     if not shared:
         return []
-
-    def samples_at(value: str, other_value: str) -> list[SystemSample]:
-        cell = {(factor.name, value), (other.name, other_value)}
-        return [cells[setting | cell] for setting in shared]
 
     # Both factors have levels: what was tried with all values of both was with all of each.
     values = [level.value for level in factor.levels]
     other_values = [level.value for level in other.levels]
     found = []
-    for first, second in combinations(values, 2):
-        for one, another in combinations(other_values, 2):
-            more = [*samples_at(first, one), *samples_at(second, another)]
-            less = [*samples_at(second, one), *samples_at(first, another)]
-            change = _contrast(more, less, findings)
-            if change is None:
-                continue
-            differences = {}
-            for value in (one, another):
-                at_first = _mean(samples_at(first, value))
-                differences[value] = at_first - _mean(samples_at(second, value))
-            # A mean over the two halves of a change is half of it.
-            interaction = Interaction(
-                factor.name,
-                first,
-                second,
-                other.name,
-                differences,
-                low=2 * change.low,
-                high=2 * change.high,
-                p=change.p,
-            )
-            found.append(interaction)
+    for ours in combinations(values, 2):
+        for theirs in combinations(other_values, 2):
+            square = _Square(factor.name, ours, other.name, theirs, cells, shared)
+            interaction = square.interaction(findings)
+            if interaction is not None:
+                found.append(interaction)
     if not found:
         return []
+
     corrected = holm([each.p for each in found])
     return [replace(each, p=p) for each, p in zip(found, corrected, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Square:
+    """Two values of a factor, each with two values of another one.
+
+    shared: the settings of all further factors that were tried with all of them.
+    """
+
+    factor: str
+    values: tuple[str, str]
+    other: str
+    other_values: tuple[str, str]
+    cells: _Cells
+    shared: list[_Choices]
+
+    def interaction(self, findings: Findings) -> Interaction | None:
+        """How the difference changes with the other factor; None where that cannot be tested."""
+        first, second = self.values
+        one, another = self.other_values
+        more = [*self._samples(first, one), *self._samples(second, another)]
+        less = [*self._samples(second, one), *self._samples(first, another)]
+        # A mean over the two halves of the change is half of it.
+        half = _contrast(more, less, findings)
+        if half is None:
+            return None
+        return Interaction(
+            self.factor,
+            first,
+            second,
+            self.other,
+            differences={one: self._difference(one), another: self._difference(another)},
+            low=2 * half.low,
+            high=2 * half.high,
+            p=half.p,
+        )
+
+    def _difference(self, other_value: str) -> float:
+        first, second = self.values
+        return _mean(self._samples(first, other_value)) - _mean(self._samples(second, other_value))
+
+    def _samples(self, value: str, other_value: str) -> list[SystemSample]:
+        crossed = {self.factor: value, self.other: other_value}
+        return self.cells.samples(crossed, self.shared)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.corpus_metric import CorpusMetric
-from attnlab.evaluation.measures import Measures
+from attnlab.evaluation.measures import Measure, Measures
 from attnlab.evaluation.significance import (
+    Contrast,
     Estimate,
     SystemSample,
     contrast,
@@ -30,6 +31,7 @@ from attnlab.progress import Progress
 from attnlab.report.compared_runs import (
     ComparedRun,
     System,
+    measured_names,
     measures_of,
     ranked,
     systems_of,
@@ -71,6 +73,21 @@ class Pair:
     p: float | None
     seeds: tuple[int, int]
 
+    @classmethod
+    def of(
+        cls,
+        first: str,
+        second: str,
+        difference: float,
+        found: Contrast | None,
+        p: float | None,
+        seeds: tuple[int, int],
+    ) -> Pair:
+        """found: the difference with its interval, where a pair has one."""
+        low = None if found is None else found.low
+        high = None if found is None else found.high
+        return cls(first, second, difference, low, high, p, seeds)
+
 
 @dataclass(frozen=True, eq=False)
 class Findings:
@@ -96,55 +113,67 @@ class Findings:
 
 def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
     """Compare runs; raises ExperimentError for an unknown baseline, or runs of two tasks."""
+    measures = measures_of(runs)
+    systems = systems_of(runs)
+    _check_comparable(runs, systems, wanted)
+    scores = sentence_scores(runs, wanted.samples, wanted.seed, progress)
+
+    estimates: dict[str, dict[str, Estimate]] = {}
+    letters: dict[str, dict[str, str]] = {}
+    pairs: list[Pair] = []
+    samples_of_wanted: dict[str, SystemSample] = {}
+    for name in measured_names(runs):
+        measure = measures.named(name)
+        samples = {}
+        for system in ranked(systems, measure):
+            samples[system.name] = _sample(system, name, scores, wanted)
+        estimates[name] = _estimates(samples, measure, wanted.confidence)
+
+        p_values = _p_values(samples, list(combinations(samples, 2)))
+        letters[name] = _letters(list(samples), p_values, 1 - wanted.confidence)
+        if name == wanted.measure:
+            samples_of_wanted = samples
+            pairs = _pairs(samples, p_values, wanted)
+
+    return Findings(
+        wanted=wanted,
+        measures=measures,
+        systems=ranked(systems, measures.named(wanted.measure)),
+        estimates=estimates,
+        letters=letters,
+        pairs=pairs,
+        samples=samples_of_wanted,
+        sentence_scores=scores.of_sentences,
+    )
+
+
+def _check_comparable(
+    runs: Sequence[ComparedRun], systems: Sequence[System], wanted: Wanted
+) -> None:
     tasks = sorted({run.task for run in runs})
     if len(tasks) > 1:
         raise ExperimentError(
             f"runs of {' and '.join(tasks)} cannot be compared; name runs of one task"
         )
-    measures = measures_of(runs)
-    systems = systems_of(runs)
     names = [system.name for system in systems]
     if wanted.baseline is not None and wanted.baseline not in names:
         raise ExperimentError(
             f"baseline must be null or one of {', '.join(names)}; got {wanted.baseline!r}"
         )
-    scores, sentence_scores = resampled_scores(runs, wanted.samples, wanted.seed, progress)
-    estimates: dict[str, dict[str, Estimate]] = {}
-    letters: dict[str, dict[str, str]] = {}
-    pairs: list[Pair] = []
-    samples_of_wanted: dict[str, SystemSample] = {}
-    for name in measures.in_order({name for run in runs for name in run.measured}):
-        measure = measures.named(name)
-        best_first = ranked(systems, measure)
-        samples = {each.name: _sample(each, name, scores, wanted) for each in best_first}
-        estimates[name] = {
-            system: estimate(sample, wanted.confidence, measure.least, measure.most)
-            for system, sample in samples.items()
-        }
-        tested = _tested(samples, list(combinations(samples, 2)))
-        letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
-        if name == wanted.measure:
-            samples_of_wanted = samples
-            pairs = _pairs(samples, tested, wanted)
-    best_first = ranked(systems, measures.named(wanted.measure))
-    return Findings(
-        wanted,
-        measures,
-        best_first,
-        estimates,
-        letters,
-        pairs,
-        samples_of_wanted,
-        sentence_scores,
-    )
 
 
-def _sample(
-    system: System,
-    measure: str,
-    scores: Mapping[tuple[str, str, str], NDArray[np.float64]],
-    wanted: Wanted,
-) -> SystemSample:
+def _estimates(
+    samples: Mapping[str, SystemSample], measure: Measure, confidence: float
+) -> dict[str, Estimate]:
+    """The mean of each system with its interval."""
+    estimates = {}
+    for system, sample in samples.items():
+        estimates[system] = estimate(sample, confidence, measure.least, measure.most)
+    return estimates
+
+
+def _sample(system: System, measure: str, scores: SentenceScores, wanted: Wanted) -> SystemSample:
+    """The seeds of a system by a measure, resampled."""
     runs = [run for run in system.runs if measure in run.measured]
     values = [run.measured[measure] for run in runs]
     # A stream for each system, apart from that of the sentences; the same for all measures.
@@ -152,7 +181,7 @@ def _sample(
 
     resampled = []
     for run in runs:
-        of_run = scores.get((measure, run.system, run.seed))
+        of_run = scores.resampled.get((measure, run.system, run.seed))
         if of_run is None:  # the measure does not come from sentences
             return system_sample(values, None, None, wanted.samples, random)
         resampled.append(of_run)
@@ -160,7 +189,7 @@ def _sample(
     return system_sample(values, np.stack(resampled), sentences, wanted.samples, random)
 
 
-def _tested(
+def _p_values(
     samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], float]:
     """{pair: p after Holm's correction} of the pairs that can be tested.
@@ -178,94 +207,124 @@ def _tested(
 
 
 def _letters(
-    names: list[str], tested: Mapping[tuple[str, str], float], threshold: float
+    best_first: Sequence[str], p_values: Mapping[tuple[str, str], float], threshold: float
 ) -> dict[str, str]:
-    if not tested:
+    """The letters of the systems that took part in a test; those that share one do not differ."""
+    tested: set[str] = set()
+    for pair in p_values:
+        tested.update(pair)
+    names = [name for name in best_first if name in tested]
+    if not names:
         return {}
-    in_a_test = {name for pair in tested for name in pair}
-    names = [name for name in names if name in in_a_test]
-    different = [pair for pair, p in tested.items() if p < threshold]
-    apart = [(names.index(one), names.index(other)) for one, other in different]
-    return dict(zip(names, letter_groups(len(names), apart), strict=True))
+
+    place = {name: number for number, name in enumerate(names)}
+    apart = []
+    for (one, other), p in p_values.items():
+        if p < threshold:
+            apart.append((place[one], place[other]))
+    letters = letter_groups(len(names), apart)
+    return dict(zip(names, letters, strict=True))
 
 
 def _pairs(
-    samples: Mapping[str, SystemSample], tested: Mapping[tuple[str, str], float], wanted: Wanted
+    samples: Mapping[str, SystemSample], p_values: Mapping[tuple[str, str], float], wanted: Wanted
 ) -> list[Pair]:
+    """All pairs, the better one first, or each system with the baseline."""
     chosen = list(combinations(samples, 2))
     if wanted.baseline is not None:
         chosen = [(name, wanted.baseline) for name in samples if name != wanted.baseline]
-        tested = _tested(samples, chosen)
+        p_values = _p_values(samples, chosen)  # corrected over fewer pairs
 
     pairs = []
     for one, other in chosen:
-        both = [samples[one], samples[other]]
-        means = [float(sample.values.mean()) for sample in both]
-        found = contrast(both, [1, -1], wanted.confidence)
-        pair = Pair(
-            one,
-            other,
-            difference=means[0] - means[1],
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
-            p=tested.get((one, other)),
-            seeds=(both[0].seeds, both[1].seeds),
-        )
-        pairs.append(pair)
+        ours, theirs = samples[one], samples[other]
+        difference = float(ours.values.mean()) - float(theirs.values.mean())
+        found = contrast([ours, theirs], [1, -1], wanted.confidence)
+        p = p_values.get((one, other))
+        pairs.append(Pair.of(one, other, difference, found, p, (ours.seeds, theirs.seeds)))
     return pairs
 
 
-def resampled_scores(
-    runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
-) -> tuple[
-    dict[tuple[str, str, str], NDArray[np.float64]], dict[tuple[str, str], NDArray[np.float64]]
-]:
-    """The metrics that follow from the sentences of a run, on resampled test sets.
+@dataclass(frozen=True, eq=False)
+class SentenceScores:
+    """The metrics that follow from the sentences of runs.
 
-    Returns {(metric, system, seed of the run): (B,)}, and {(system, seed): (N,)}, the quality of
-    each sentence. Runs with the same test set are measured on the same samples of it; each test set
-    has samples of its own.
+    resampled: {(metric, system, seed of the run): (B,)}, on resampled test sets.
+    of_sentences: {(system, seed): (N,)}, the quality of each sentence.
+    """
+
+    resampled: dict[tuple[str, str, str], NDArray[np.float64]]
+    of_sentences: dict[tuple[str, str], NDArray[np.float64]]
+
+
+def sentence_scores(
+    runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
+) -> SentenceScores:
+    """The metrics that follow from the sentences of runs, on so many samples of the test sets.
+
+    Runs with the same test set are measured on the same samples of it; each test set has samples of
+    its own.
 
     Raises:
         ExperimentError: the sentences of a run give another metric than its metrics.json says.
     """
-    found: dict[tuple[str, str, str], NDArray[np.float64]] = {}
-    of_sentences: dict[tuple[str, str], NDArray[np.float64]] = {}
-    of_test_sets: dict[str, list[ComparedRun]] = {}
+    by_test_set: dict[str, list[ComparedRun]] = {}
     for run in runs:
-        of_test_sets.setdefault(run.test_set, []).append(run)
-    of_runs = runs[0].section.metrics_of([run.evaluation for run in runs])
-    metrics = {
-        id(run): {**of_run, **run.resampled} for run, of_run in zip(runs, of_runs, strict=True)
-    }
+        by_test_set.setdefault(run.test_set, []).append(run)
+    # Asked for all runs together: they may share what a metric computes.
+    metrics_of_runs = runs[0].section.metrics_of([run.evaluation for run in runs])
+    metrics_by_run = {id(run): found for run, found in zip(runs, metrics_of_runs, strict=True)}
+
+    scores = SentenceScores({}, {})
     done = 0
-    for number, members in enumerate(of_test_sets.values()):
-        counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []
+    for number, members in enumerate(by_test_set.values()):
+        counted: list[_Counted] = []
         for run in members:
-            for name, metric in metrics[id(run)].items():
-                if name in run.measured:
-                    statistics = metric.statistics(run.evaluation.sentences)
-                    _check(run, name, metric, statistics)
-                    counted.append(((name, run.system, run.seed), metric, statistics))
-                    if name == run.section.sentence_metric:
-                        of_sentences[run.system, run.seed] = metric.scores(statistics)
+            counted += _counted(run, {**metrics_by_run[id(run)], **run.resampled})
             done += 1
             progress("count", done, len(runs))
+
         random = np.random.default_rng([seed, number])
-        sums = resampled_sums([statistics for *_, statistics in counted], samples, random)
-        for (key, metric, _), of_samples in zip(counted, sums, strict=True):
-            found[key] = metric.scores(of_samples)
-        progress("resample", number + 1, len(of_test_sets))
-    return found, of_sentences
+        sums = resampled_sums([each.statistics for each in counted], samples, random)
+        for each, of_samples in zip(counted, sums, strict=True):
+            run = each.run
+            scores.resampled[each.name, run.system, run.seed] = each.metric.scores(of_samples)
+            if each.name == run.section.sentence_metric:
+                of_sentences = each.metric.scores(each.statistics)
+                scores.of_sentences[run.system, run.seed] = of_sentences
+        progress("resample", number + 1, len(by_test_set))
+    return scores
 
 
-def _check(
-    run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]
-) -> None:
-    value = float(metric.scores(statistics.sum(axis=0, keepdims=True))[0])
-    written = run.measured[name]
-    if abs(value - written) > 1e-3 * max(1.0, abs(written)):
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A metric of a run. statistics: (N, K), what it counts in each sentence."""
+
+    run: ComparedRun
+    name: str
+    metric: CorpusMetric
+    statistics: NDArray[np.float64]
+
+
+def _counted(run: ComparedRun, metrics: Mapping[str, CorpusMetric]) -> list[_Counted]:
+    """Those of the metrics that the run was measured by."""
+    counted = []
+    for name, metric in metrics.items():
+        if name in run.measured:
+            found = _Counted(run, name, metric, metric.statistics(run.evaluation.sentences))
+            _check(found)
+            counted.append(found)
+    return counted
+
+
+def _check(counted: _Counted) -> None:
+    """Raise ExperimentError where the sentences of a run give another metric than is written."""
+    total = counted.statistics.sum(axis=0, keepdims=True)  # (1, K)
+    value = float(counted.metric.scores(total)[0])
+    written = counted.run.measured[counted.name]
+    tolerance = 1e-3 * max(1.0, abs(written))
+    if abs(value - written) > tolerance:
         raise ExperimentError(
-            f"{run.name}: metrics.json says {name} {written:.4f}, but its sentences give "
-            f"{value:.4f}; evaluate it again"
+            f"{counted.run.name}: metrics.json says {counted.name} {written:.4f}, but its "
+            f"sentences give {value:.4f}; evaluate it again"
         )
