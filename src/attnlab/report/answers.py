@@ -52,11 +52,11 @@ class _Verdict:
         """The interval of the gain in numbers, turned round where the first is the worse one."""
         assert self.pair.low is not None
         assert self.pair.high is not None
-        ends = sorted([self.measure.sign * self.pair.low, self.measure.sign * self.pair.high])
-        signed = not self.is_certain
+        low, high = sorted([self.measure.sign * self.pair.low, self.measure.sign * self.pair.high])
         if self.is_certain and self.gain < 0:
-            ends = [-ends[1], -ends[0]]
-        return " to ".join(self.measure.shown(end, signed=signed) for end in ends)
+            low, high = -high, -low
+        signed = not self.is_certain
+        return f"{self.measure.shown(low, signed)} to {self.measure.shown(high, signed)}"
 
     @property
     def excludes_zero(self) -> bool:
@@ -100,37 +100,43 @@ def rule(findings: Findings) -> str:
 
 
 def _no_verdict(findings: Findings) -> Answer:
-    measure = findings.measures.named(findings.wanted.measure)
-    means = [findings.estimates[measure.name][each.name].mean for each in findings.systems]
-    shown = [f"{measure.shown(mean)} {measure.label}" for mean in means]
-    leaders = [
-        each.name for each, text in zip(findings.systems, shown, strict=True) if text == shown[0]
-    ]
-    best = f"The best single run is {leaders[0]} with {shown[0]}."
-    if len(leaders) == len(shown):
-        best = f"All runs have {shown[0]}."
-    elif len(leaders) > 1:
-        best = f"{len(leaders)} runs share the best value, {shown[0]}."
+    """What one seed of each system allows to say."""
     return Answer(
         "unknown",
-        f"Nothing is known about which of the {len(shown)} systems is better: each has one seed. "
-        f"{best}",
+        f"Nothing is known about which of the {len(findings.systems)} systems is better: each has "
+        f"one seed. {_best_single_run(findings)}",
     )
+
+
+def _best_single_run(findings: Findings) -> str:
+    """A sentence; runs whose values look alike share the first place."""
+    measure = findings.measures.named(findings.wanted.measure)
+    shown = {}
+    for system in findings.systems:
+        mean = findings.estimates[measure.name][system.name].mean
+        shown[system.name] = f"{measure.shown(mean)} {measure.label}"
+
+    best = next(iter(shown.values()))
+    leaders = [name for name, value in shown.items() if value == best]
+    if len(leaders) == len(shown):
+        return f"All runs have {best}."
+    if len(leaders) > 1:
+        return f"{len(leaders)} runs share the best value, {best}."
+    return f"The best single run is {leaders[0]} with {best}."
 
 
 def _of_systems(findings: Findings) -> list[Answer]:
     """The best system that has seeds against all others, or each system against the baseline."""
-    seeds = {name: sample.seeds for name, sample in findings.samples.items()}
-    single = [system.name for system in findings.systems if seeds[system.name] == 1]
-    baseline = findings.wanted.baseline
-    if baseline is not None:
-        verdicts = _verdicts([_from(pair, baseline) for pair in findings.pairs], findings)
-        answered = _sentences(baseline, verdicts)
-    else:
-        # Pairs are in the order of the ranking, the better one first.
-        best = next(system.name for system in findings.systems if seeds[system.name] > 1)
-        pairs = [pair for pair in findings.pairs if best in (pair.first, pair.second)]
-        answered = _sentences(best, _verdicts([_from(pair, best) for pair in pairs], findings))
+    single: list[str] = []
+    several: list[str] = []
+    for system in findings.systems:
+        names = single if findings.samples[system.name].seeds == 1 else several
+        names.append(system.name)
+
+    # Systems are in the order of the ranking, the best one first.
+    leader = several[0] if findings.wanted.baseline is None else findings.wanted.baseline
+    pairs = [_from(pair, leader) for pair in findings.pairs if leader in (pair.first, pair.second)]
+    answered = _sentences(leader, _verdicts(pairs, findings))
     if single:
         each = "" if len(single) == 1 else " each"
         text = f"Nothing is known about {_listed(single)}: one seed{each}."
@@ -168,11 +174,12 @@ def _sentences(name: str, verdicts: Sequence[_Verdict], prefix: str = "") -> lis
     undecided = [verdict for verdict in known if not verdict.is_certain]
 
     found = []
-    for word, certain in (("better", better), ("worse", worse)):
-        if certain:
-            is_of_all = len(certain) == len(verdicts)
-            text = f"{prefix}{name} is {word} than {_by_how_much(certain, is_of_all)}."
-            found.append(Answer("certain", text))
+    if better:
+        gains = _by_how_much(better, is_of_all=len(better) == len(verdicts))
+        found.append(Answer("certain", f"{prefix}{name} is better than {gains}."))
+    if worse:
+        gains = _by_how_much(worse, is_of_all=len(worse) == len(verdicts))
+        found.append(Answer("certain", f"{prefix}{name} is worse than {gains}."))
     if undecided:
         shown = [_undecided(verdict) for verdict in undecided[:_MOST_NAMED]]
         if len(undecided) > _MOST_NAMED:
@@ -235,26 +242,26 @@ def _of_factor(factor: Factor, findings: Findings) -> list[Answer]:
 def interaction_sentence(interaction: Interaction, findings: Findings) -> str:
     """`The gain of dot over general depends on teacher_forcing: ...`."""
     measure = findings.measures.named(findings.wanted.measure)
-    gains = {}
-    for value, difference in interaction.differences.items():
-        gains[value] = measure.sign * difference
     first, second = interaction.first, interaction.second
-    ends = sorted([measure.sign * interaction.low, measure.sign * interaction.high])
-    if sum(gains.values()) < 0:
-        first, second = second, first
-        gains = {value: -gain for value, gain in gains.items()}
-        ends = [-ends[1], -ends[0]]
+    one, another = interaction.differences
+    gain, other_gain = (measure.sign * each for each in interaction.differences.values())
+    low, high = sorted([measure.sign * interaction.low, measure.sign * interaction.high])
 
-    # The larger gain first.
-    one, another = gains
-    if gains[one] < gains[another]:
+    # The value that gains over the other one stands first.
+    if gain + other_gain < 0:
+        first, second = second, first
+        gain, other_gain = -gain, -other_gain
+        low, high = -high, -low
+    # So does the larger of the two gains.
+    if gain < other_gain:
         one, another = another, one
-        ends = [-ends[1], -ends[0]]
-    change = measure.shown(gains[one] - gains[another])
-    interval = " to ".join(measure.shown(end) for end in ends)
+        gain, other_gain = other_gain, gain
+        low, high = -high, -low
+
+    change = measure.shown(gain - other_gain)
     return (
         f"The gain of {first} over {second} depends on {interaction.other}: "
-        f"{measure.shown(gains[one], signed=True)} {measure.label} with {one}, "
-        f"{measure.shown(gains[another], signed=True)} with {another} "
-        f"(change {change}, {interval})."
+        f"{measure.shown(gain, signed=True)} {measure.label} with {one}, "
+        f"{measure.shown(other_gain, signed=True)} with {another} "
+        f"(change {change}, {measure.shown(low)} to {measure.shown(high)})."
     )

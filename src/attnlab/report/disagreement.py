@@ -81,6 +81,10 @@ class _Tested:
     qualities: Mapping[str, float]
     maps: Mapping[str, AttentionMap]
 
+    def answer(self, source: str) -> Any:
+        """What the model made of a sentence."""
+        return self.rows[source].get(self.run.section.answer_key)
+
 
 def disagreement(findings: Findings, count: int) -> Disagreement:
     """The sentences with the greatest gap between systems; ties in the order of the test split.
@@ -90,56 +94,68 @@ def disagreement(findings: Findings, count: int) -> Disagreement:
     count: how many sentences are chosen of all, at most, and how many of all chosen have attention
         maps at least, where there are so many.
     """
-    wanted = findings.wanted.measure
-    medians = [(system, system.median_run(wanted)) for system in findings.systems]
+    medians = [system.median_run(findings.wanted.measure) for system in findings.systems]
     # One kind of quality for all: it needs the metric of each run.
-    has_metric = all((run.system, run.seed) in findings.sentence_scores for _, run in medians)
-    tested = [_tested(system, run, findings, has_metric) for system, run in medians]
+    has_metric = all((run.system, run.seed) in findings.sentence_scores for run in medians)
+    tested = []
+    for system, run in zip(findings.systems, medians, strict=True):
+        tested.append(_tested(system, run, findings, has_metric))
 
-    sources = [source for source in tested[0].rows if all(source in each.rows for each in tested)]
+    sources = _common_sources(tested)
     gaps = {source: _gap(source, tested) for source in sources}
     largest_first = sorted(sources, key=lambda source: -gaps[source])  # ties keep their order
     chosen = [source for source in largest_first if _differs(source, tested)][:count]
 
-    with_maps = {source for source in sources if any(source in each.maps for each in tested)}
-    rest = [source for source in largest_first if source in with_maps and source not in chosen]
-    attended = rest[: max(0, count - len(with_maps.intersection(chosen)))]
-    quality = "whether it is right"
-    if has_metric:
-        section = medians[0][1].section
-        quality = f"sentence {findings.measures.named(str(section.sentence_metric)).label}"
+    with_maps = {source for source in sources if _has_map(source, tested)}
+    further = [source for source in largest_first if source in with_maps and source not in chosen]
+    missing_maps = max(0, count - len(with_maps.intersection(chosen)))
+    attended = further[:missing_maps]
     return Disagreement(
-        [_disputed(source, tested, gaps) for source in chosen],
-        [_disputed(source, tested, gaps) for source in attended],
-        quality,
-        len(sources),
-        len(with_maps),
+        sentences=[_disputed(source, tested) for source in chosen],
+        attended=[_disputed(source, tested) for source in attended],
+        quality=_quality_in_words(findings, medians[0]) if has_metric else "whether it is right",
+        num_sentences=len(sources),
+        num_attended=len(with_maps),
     )
 
 
+def _quality_in_words(findings: Findings, run: ComparedRun) -> str:
+    measure = findings.measures.named(str(run.section.sentence_metric))
+    return f"sentence {measure.label}"
+
+
 def _tested(system: System, run: ComparedRun, findings: Findings, has_metric: bool) -> _Tested:
-    key, expected = run.section.source_key, run.section.expected_key
+    section = run.section
     rows: dict[str, Mapping[str, Any]] = {}
     qualities: dict[str, float] = {}
     scores = findings.sentence_scores.get((run.system, run.seed))
     for number, row in enumerate(run.evaluation.sentences):
-        source = row[key]
+        source = row[section.source_key]
         if source in rows:  # a sentence that occurs again
             continue
         rows[source] = row
         if has_metric and scores is not None:
             qualities[source] = float(scores[number])
         else:
-            qualities[source] = float(row.get(run.section.answer_key) == row[expected])
-    return _Tested(system, run, rows, qualities, run.section.maps_by_source(run.evaluation))
+            is_right = row.get(section.answer_key) == row[section.expected_key]
+            qualities[source] = float(is_right)
+    return _Tested(system, run, rows, qualities, section.maps_by_source(run.evaluation))
+
+
+def _common_sources(tested: Sequence[_Tested]) -> list[str]:
+    """The sentences that all systems were tested on, in the order of the test split."""
+    first, *others = tested
+    return [source for source in first.rows if all(source in other.rows for other in others)]
 
 
 def _differs(source: str, tested: Sequence[_Tested]) -> bool:
-    return len({str(_answer(source, each)) for each in tested}) > 1
+    """Whether not all systems made the same of a sentence."""
+    answers = {str(each.answer(source)) for each in tested}
+    return len(answers) > 1
 
 
-def _answer(source: str, tested: _Tested) -> Any:
-    return tested.rows[source].get(tested.run.section.answer_key)
+def _has_map(source: str, tested: Sequence[_Tested]) -> bool:
+    return any(source in each.maps for each in tested)
 
 
 def _gap(source: str, tested: Sequence[_Tested]) -> float:
@@ -147,23 +163,25 @@ def _gap(source: str, tested: Sequence[_Tested]) -> float:
     return max(qualities) - min(qualities)
 
 
-def _disputed(source: str, tested: Sequence[_Tested], gaps: Mapping[str, float]) -> Disputed:
-    expected = str(tested[0].rows[source][tested[0].run.section.expected_key])
-    outputs = []
-    for each in tested:
-        attention = each.maps.get(source)
-        drawn: Mapping[str, Any] = {}
-        if attention is not None:
-            drawn = each.run.section.drawn(attention, each.rows[source])
-        output = Output(
-            each.system.name,
-            each.run.seed,
-            pieces(str(_answer(source, each) or ""), expected),
-            each.qualities[source],
-            drawn,
-        )
-        outputs.append(output)
-    return Disputed(source, expected, gaps[source], outputs)
+def _disputed(source: str, tested: Sequence[_Tested]) -> Disputed:
+    first = tested[0]
+    expected = str(first.rows[source][first.run.section.expected_key])
+    outputs = [_output(source, expected, each) for each in tested]
+    return Disputed(source, expected, _gap(source, tested), outputs)
+
+
+def _output(source: str, expected: str, tested: _Tested) -> Output:
+    attention = tested.maps.get(source)
+    drawn: Mapping[str, Any] = {}
+    if attention is not None:
+        drawn = tested.run.section.drawn(attention, tested.rows[source])
+    return Output(
+        system=tested.system.name,
+        seed=tested.run.seed,
+        pieces=pieces(str(tested.answer(source) or ""), expected),
+        quality=tested.qualities[source],
+        drawn=drawn,
+    )
 
 
 def pieces(answer: str, expected: str) -> list[Piece]:
