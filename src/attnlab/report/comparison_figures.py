@@ -63,17 +63,18 @@ def styles_of(systems: Sequence[System]) -> dict[str, Style]:
 
     by_number = sorted(systems, key=lambda system: system.number)
     first, second, *others = names
+    marked = others or [second]
     colours = _numbered([_choice(system, first) for system in by_number])
     dashes = _numbered([_choice(system, second) for system in by_number])
-    marks = _numbered([_choices(system, others or [second]) for system in by_number])
-    return {
-        system.name: Style(
-            colours[_choice(system, first)],
-            dashes[_choice(system, second)],
-            marks[_choices(system, others or [second])],
+    marks = _numbered([_choices(system, marked) for system in by_number])
+    styles = {}
+    for system in systems:
+        styles[system.name] = Style(
+            colour=colours[_choice(system, first)],
+            dash=dashes[_choice(system, second)],
+            mark=marks[_choices(system, marked)],
         )
-        for system in systems
-    }
+    return styles
 
 
 def legends_of(systems: Sequence[System], styles: Mapping[str, Style]) -> list[Legend]:
@@ -81,7 +82,7 @@ def legends_of(systems: Sequence[System], styles: Mapping[str, Style]) -> list[L
     by_number = sorted(systems, key=lambda system: system.number)
     names = factor_names(systems)
     if len(names) < 2:
-        return [Legend("", [(styles[system.name], system.name) for system in by_number])]
+        return [_legend("", {system.name: styles[system.name] for system in by_number})]
 
     first, second, *others = names
     of_first: dict[str, Style] = {}
@@ -93,17 +94,21 @@ def legends_of(systems: Sequence[System], styles: Mapping[str, Style]) -> list[L
         mark = 0 if others else style.mark
         of_second.setdefault(_choice(system, second), Style(None, style.dash, mark))
         of_others.setdefault(_choices(system, others), Style(None, 0, style.mark))
-    legends = [(first, of_first), (second, of_second)]
+    legends = [_legend(first, of_first), _legend(second, of_second)]
     if others:
-        legends.append((" · ".join(others), of_others))
-    return [
-        Legend(heading, [(style, value) for value, style in entries.items()])
-        for heading, entries in legends
-    ]
+        legends.append(_legend(" · ".join(others), of_others))
+    return legends
+
+
+def _legend(heading: str, styles: Mapping[str, Style]) -> Legend:
+    """styles: {what it stands for: the style}, in the order of the entries."""
+    return Legend(heading, [(style, value) for value, style in styles.items()])
 
 
 def _numbered(values: Sequence[str]) -> dict[str, int]:
-    return {value: number for number, value in enumerate(dict.fromkeys(values))}
+    """{value: its number}, in the order in which the values come first."""
+    distinct = dict.fromkeys(values)
+    return {value: number for number, value in enumerate(distinct)}
 
 
 def _choice(system: System, name: str) -> str:
@@ -134,20 +139,22 @@ class Figures:
 
 
 def figures_of(findings: Findings, factors: Factors) -> Figures:
-    measure = findings.measures.named(findings.wanted.measure)
-    styles = styles_of(findings.systems)
+    """The charts of a comparison, by the wanted measure."""
+    measures, systems = findings.measures, findings.systems
+    measure = measures.named(findings.wanted.measure)
+    styles = styles_of(systems)
     scale = interval_scale(findings, measure)
     interaction, interaction_legend = _interaction(findings, factors, measure)
     return Figures(
-        styles,
-        legends_of(findings.systems, styles),
-        interval_rows(findings, measure, scale, styles),
-        axis_row(scale),
-        _learning(findings, measure, styles),
-        _by_length(findings.systems, findings.measures, styles),
-        interaction,
-        interaction_legend,
-        _parameters(findings, factors, measure, styles),
+        styles=styles,
+        legends=legends_of(systems, styles),
+        rows=interval_rows(findings, measure, scale, styles),
+        axis=axis_row(scale),
+        learning=_learning(findings, measure, styles),
+        length=_by_length(systems, measures, styles),
+        interaction=interaction,
+        interaction_legend=interaction_legend,
+        parameters=_parameters(findings, factors, measure, styles),
     )
 
 
@@ -159,9 +166,10 @@ def figure_files(findings: Findings, factors: Factors) -> dict[str, bytes]:
     scale = interval_scale(findings, measure)
     systems = rows_chart(f"{measure.heading}, test", list(figures.rows.items()), scale)
     files = {"systems.svg": chart_file([systems])}
-    for name, charts in (("learning", figures.learning), ("length", figures.length)):
-        if charts:
-            files[f"{name}.svg"] = chart_file(charts, legend)
+    if figures.learning:
+        files["learning.svg"] = chart_file(figures.learning, legend)
+    if figures.length:
+        files["length.svg"] = chart_file(figures.length, legend)
     return files
 
 
@@ -169,9 +177,10 @@ def interval_scale(findings: Findings, measure: Measure) -> Scale:
     """A scale for the seeds and the intervals of all systems."""
     values = []
     for system in findings.systems:
+        values += system.measured(measure.name)
         found = findings.estimates[measure.name][system.name]
-        ends = [end for end in (found.low, found.high) if end is not None]
-        values += [*system.measured(measure.name), *ends]
+        if found.low is not None and found.high is not None:
+            values += [found.low, found.high]
     return Scale.of([value * measure.factor for value in values])
 
 
@@ -208,7 +217,8 @@ def _learning(findings: Findings, measure: Measure, styles: Mapping[str, Style])
         points = {}
         for system in findings.systems:
             points[system] = [dict(run.history.get(name, ())) for run in system.runs]
-        charts.append(curves_chart(f"{heading} (validation{fed})", _curves(points, styles), "step"))
+        curves = _curves(points, styles)
+        charts.append(curves_chart(f"{heading} (validation{fed})", curves, "step"))
     return charts
 
 
@@ -235,13 +245,7 @@ def _by_length(
     systems: Sequence[System], measures: Measures, styles: Mapping[str, Style]
 ) -> list[Element]:
     """Test measures by source length, where the evaluations have them."""
-    # {(from, to): number of sentences} of each range of lengths. Where test sets differ, the number
-    # is that of the first run.
-    sentences: dict[tuple[int, int], int] = {}
-    for system in systems:
-        for run in system.runs:
-            for row in run.evaluation.by_length:
-                sentences.setdefault((row["from"], row["to"]), row["sentences"])
+    sentences = _sentences_by_length(systems)
     ranges = sorted(sentences)
     places = {ends: place for place, ends in enumerate(ranges)}
     names = [f"{range_text(*ends)}\n{sentences[ends]:,}" for ends in ranges]
@@ -256,6 +260,19 @@ def _by_length(
             heading = measures.named(name).heading
             charts.append(curves_chart(f"{heading} (test)", curves, _LENGTH_AXIS, names))
     return charts
+
+
+def _sentences_by_length(systems: Sequence[System]) -> dict[tuple[int, int], int]:
+    """{(from, to): number of sentences} of each range of lengths.
+
+    Where test sets differ, the number is that of the first run.
+    """
+    sentences: dict[tuple[int, int], int] = {}
+    for system in systems:
+        for run in system.runs:
+            for row in run.evaluation.by_length:
+                sentences.setdefault((row["from"], row["to"]), row["sentences"])
+    return sentences
 
 
 def _points_by_length(
@@ -278,7 +295,7 @@ def _curves(
     """
     curves = []
     for system, of_seeds in points.items():
-        places = sorted({place for of_seed in of_seeds for place in of_seed})
+        places = sorted(set[int]().union(*of_seeds))
         if not places:
             continue
         # NaN leaves a gap where a seed has no value.
@@ -293,22 +310,23 @@ def _interaction(
     findings: Findings, factors: Factors, measure: Measure
 ) -> tuple[list[Element], Legend]:
     """The means of the first two factors: a line for each value of the first one."""
-    legend = Legend("", [])
+    nothing: tuple[list[Element], Legend] = ([], Legend("", []))
     if len(factors.factors) < 2:
-        return [], legend
+        return nothing
     first, second = factors.factors[:2]
     means = cell_means(findings, first.name, second.name)
     if not means:
-        return [], legend
+        return nothing
 
     values = list(dict.fromkeys(value for value, _ in means))
     places = list(dict.fromkeys(place for _, place in means))
-    legend = Legend(first.name, [(Style(number), value) for number, value in enumerate(values)])
+    styles = {value: Style(number) for number, value in enumerate(values)}
     curves = []
-    for style, value in legend.entries:
-        of_value = [[means[value, place] * measure.factor for place in places]]
-        curves.append(Curve(value, list(range(len(places))), of_value, style))
-    return [curves_chart(f"{measure.heading} (test)", curves, second.name, places)], legend
+    for value, style in styles.items():
+        shown = [means[value, place] * measure.factor for place in places]
+        curves.append(Curve(value, list(range(len(places))), [shown], style))
+    chart = curves_chart(f"{measure.heading} (test)", curves, second.name, places)
+    return [chart], _legend(first.name, styles)
 
 
 def _parameters(
@@ -319,43 +337,48 @@ def _parameters(
     That is where a setting is a number of several values, or was not combined with all others.
     """
     in_tables = {factor.name for factor in factors.factors if factor.levels}
+    runs: list[ComparedRun] = []
+    for system in findings.systems:
+        runs += system.runs
+
     charts = []
     for name in factors.names:
-        texts = [run.choices.get(name, "") for system in findings.systems for run in system.runs]
-        numbers = _as_numbers(texts)
+        numbers = _as_numbers([run.choices.get(name, "") for run in runs])
         is_axis = numbers is not None and len(set(numbers)) > 2
-        if name in in_tables and not is_axis:
-            continue
-        if len(factors.names) == 1 and not is_axis:
-            continue  # the ranking says it
-        charts.append(_parameter_chart(name, findings, measure, styles, is_axis))
+        is_in_ranking = len(factors.names) == 1
+        if is_axis or not (name in in_tables or is_in_ranking):
+            measured = [run for run in runs if measure.name in run.measured]
+            charts.append(_parameter_chart(name, measured, measure, styles, is_axis))
     return charts[:_MOST_PARAMETERS]
 
 
 def _parameter_chart(
-    name: str, findings: Findings, measure: Measure, styles: Mapping[str, Style], is_axis: bool
+    name: str,
+    runs: Sequence[ComparedRun],
+    measure: Measure,
+    styles: Mapping[str, Style],
+    is_axis: bool,
 ) -> Element:
     """A dot for each run; the axis is logarithmic where its numbers span a factor of 50."""
-    runs = [(system, run) for system in findings.systems for run in system.runs]
-    runs = [(system, run) for system, run in runs if measure.name in run.measured]
-    texts = [run.choices.get(name, "") for _, run in runs]
+    texts = [run.choices.get(name, "") for run in runs]
     numbers = _as_numbers(texts) if is_axis else None
-    values = list(dict.fromkeys(texts))
+    names: list[str] | None = None
     axis = name
-    places = [float(values.index(text)) for text in texts]
-    if numbers is not None:
+    if numbers is None:
+        names = list(dict.fromkeys(texts))
+        places = [float(names.index(text)) for text in texts]
+    elif min(numbers) > 0 and max(numbers) / min(numbers) >= 50:
+        axis = f"log10 of {name}"
+        places = [float(np.log10(number)) for number in numbers]
+    else:
         places = numbers
-        values = []
-        if min(numbers) > 0 and max(numbers) / min(numbers) >= 50:
-            places = [float(np.log10(number)) for number in numbers]
-            axis = f"log10 of {name}"
 
     dots = []
-    for (system, run), place in zip(runs, places, strict=True):
+    for run, place in zip(runs, places, strict=True):
         value = run.measured[measure.name]
         label = f"{run.name}: {measure.shown(value)}"
-        dots.append(Dot(label, place, value * measure.factor, styles[system.name]))
-    return dots_chart(f"{measure.heading} (test)", dots, axis, values or None)
+        dots.append(Dot(label, place, value * measure.factor, styles[run.system]))
+    return dots_chart(f"{measure.heading} (test)", dots, axis, names)
 
 
 def _as_numbers(texts: Sequence[str]) -> list[float] | None:
