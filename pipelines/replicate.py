@@ -53,9 +53,9 @@ if __name__ == "__main__":
             measure,
             read_study,
             show_result,
-            write_page,
             write_result,
         )
+        from attnlab.studies.study_page import write_page
 
         path = find_study(arguments.name)
         study = read_study(path)

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from attnlab.errors import ExperimentError
-from attnlab.studies.study_page import study_page
+from attnlab.studies.study import Study
+from attnlab.studies.study_page import KINDS, ShownStudy, study_page
 from attnlab.studies.verdicts import (
     Expectation,
     Published,
@@ -124,6 +125,7 @@ def test_values_are_those_of_a_system_at_a_place() -> None:
 
 
 def test_page_lists_studies_that_were_not_run() -> None:
-    page = study_page("claims", {"some_claim": {"title": "Some claim"}})
+    study = Study("Some claim", "", systems={"dot": []}, settings=[], measures=["bleu"])
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", study, result={})])
     assert "| Some claim | not run | – | – |" in page
     assert "## Some claim" not in page

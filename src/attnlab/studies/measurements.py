@@ -44,8 +44,7 @@ class Point:
     @property
     def cpu_minutes(self) -> float:
         """Of the training."""
-        done = json.loads((self.folder / "done.json").read_text(encoding="utf-8"))
-        return done["training_cpu_seconds"] / 60
+        return _read(self.folder / "done.json")["training_cpu_seconds"] / 60
 
     def evaluated(self) -> Path:
         """The folder of its evaluation on the test split, made now where it is not there."""
@@ -56,12 +55,12 @@ class Point:
 
     def row(self, at: float | None = None, part: str = "", **measured: Any) -> Row:
         """part: of the system, where one model gives several rows."""
-        return {
-            "system": self.system + (f": {part}" if part else ""),
-            "seed": self.seed,
-            "at": at,
-            **measured,
-        }
+        system = f"{self.system}: {part}" if part else self.system
+        return {"system": system, "seed": self.seed, "at": at, **measured}
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def trained(points: Sequence[Point]) -> Iterator[Point]:
@@ -97,33 +96,40 @@ def evaluation(point: Point) -> Iterator[Row]:
     the right one, the one before and the one after it.
     """
     folder = point.evaluated()
-    measured = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    measured = _read(folder / "metrics.json")
     offsets = folder / "alignment_offsets.json"
     if offsets.is_file():
-        counts = {
-            row["offset"]: row["tokens"] for row in json.loads(offsets.read_text(encoding="utf-8"))
-        }
-        total = sum(counts.values())  # 0 without attention
-        measured |= {
-            f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1) if total
-        }
+        measured |= _shares_of_offsets(_read(offsets))
     yield point.row(**measured, cpu_minutes=point.cpu_minutes)
+
+
+def _shares_of_offsets(rows: Sequence[Row]) -> dict[str, float]:
+    """{`offset -1`: its share} of the three offsets around the right token."""
+    counts = {row["offset"]: row["tokens"] for row in rows}
+    total = sum(counts.values())
+    if total == 0:  # without attention
+        return {}
+    return {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1)}
 
 
 def by_length(point: Point) -> Iterator[Row]:
     """Quality of ranges of source lengths; a range stands at its upper end."""
-    for found in json.loads((point.evaluated() / "by_length.json").read_text(encoding="utf-8")):
+    for found in _read(point.evaluated() / "by_length.json"):
         yield point.row(found.pop("to"), **found)
 
 
 def history(point: Point) -> Iterator[Row]:
     """The validations, by training step."""
-    found: dict[int, Row] = {}
-    for name, points in read_history(point.folder / "training" / "history.csv").items():
-        for step, value in points if name.startswith("validation/") else ():
-            found.setdefault(step, {})[name.rpartition("/")[2]] = value
-    for place, measured in found.items():
-        yield point.row(place, **measured)
+    logged = read_history(point.folder / "training" / "history.csv")
+    by_step: dict[int, Row] = {}
+    for name, points in logged.items():
+        if not name.startswith("validation/"):
+            continue
+        measure = name.rpartition("/")[2]
+        for step, value in points:
+            by_step.setdefault(step, {})[measure] = value
+    for step, measured in by_step.items():
+        yield point.row(step, **measured)
 
 
 def gradients(point: Point) -> Iterator[Row]:
@@ -139,15 +145,18 @@ def gradients(point: Point) -> Iterator[Row]:
     from attnlab.model.model_folder import load_model
 
     experiment, data = point.experiment, point.data
-    batches = SeqDataModule(
-        data, experiment.training.batching, experiment.padding
-    ).test_dataloader()
+    module = SeqDataModule(data, experiment.training.batching, experiment.padding)
+    batches = module.test_dataloader()
     # The weights that the training began with
     pl.seed_everything(point.seed, workers=True, verbose=False)
-    first = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
-    flows = [gradient_flow(each, batches) for each in (first, load_model(point.folder / "model"))]
-    # float32 has nothing smaller
-    before, after = (np.log10(flow.clip(min=1e-38)).tolist() for flow in flows)
+    untrained = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
+    learned = load_model(point.folder / "model")
+    flow_before = gradient_flow(untrained, batches)
+    flow_after = gradient_flow(learned, batches)
+
+    smallest = 1e-38  # of float32
+    before = np.log10(flow_before.clip(min=smallest)).tolist()
+    after = np.log10(flow_after.clip(min=smallest)).tolist()
     for distance, (start, end) in enumerate(zip(before, after, strict=True)):
         yield point.row(distance, **{"log10 gradient before": start, "log10 gradient after": end})
 
@@ -167,7 +176,8 @@ def interventions(point: Point) -> Iterator[Row]:
     from attnlab.tasks.translation.metrics import TextMetrics
     from attnlab.tasks.translation.translator import Translator
 
-    translator, split = Translator.load(point.folder / "model"), point.data.split("test")
+    translator = Translator.load(point.folder / "model")
+    split = point.data.split("test")
     sources = [split.source_text(row) for row in range(len(split))]
     references = [split.target_text(row) for row in range(len(split))]
     for name, values in CHANGES.items():
@@ -185,9 +195,9 @@ def explanations(point: Point) -> Iterator[Row]:
     from attnlab.evaluation.explanations import METHODS, grades
     from attnlab.model.model_folder import load_model
 
-    for method, found in grades(
-        load_model(point.folder / "model"), point.data, METHODS, sentences=200
-    ).items():
+    model = load_model(point.folder / "model")
+    grades_by_method = grades(model, point.data, METHODS, sentences=200)
+    for method, found in grades_by_method.items():
         yield point.row(part=method.replace("_", " "), **found.metrics())
 
 
@@ -200,24 +210,20 @@ def attention_as_explanation(point: Point) -> Iterator[Row]:
     from attnlab.evaluation.explanations import is_attention_explanation
     from attnlab.model.model_folder import load_classifier
 
-    classifier, split = load_classifier(point.folder / "model"), point.data.split("test")
-    batches = (
-        range(start, min(start + 50, len(split), 500))
-        for start in range(0, min(len(split), 500), 50)
-    )
-    found = pd.concat(
-        pd.DataFrame(
-            is_attention_explanation(
-                classifier, split.batch(np.array(rows), point.experiment.padding)
-            )
-        )
-        for rows in batches
-    )
+    classifier = load_classifier(point.folder / "model")
+    split = point.data.split("test")
+    sentences = min(len(split), 500)
+    tables = []
+    for start in range(0, sentences, 50):
+        rows = np.arange(start, min(start + 50, sentences))
+        batch = split.batch(rows, point.experiment.padding)
+        tables.append(pd.DataFrame(is_attention_explanation(classifier, batch)))
+
+    found = pd.concat(tables)
     found["adversarial share"] = found.pop("adversarial_jsd") > 0.4
     for number, of_class in found.groupby("prediction"):
-        yield point.row(
-            part=point.data.labels[number], **of_class.drop(columns="prediction").mean().to_dict()
-        )
+        means = of_class.drop(columns="prediction").mean()
+        yield point.row(part=point.data.labels[number], **means.to_dict())
 
 
 MEASUREMENTS: dict[str, Callable[[Point], Iterator[Row]]] = {

@@ -5,7 +5,6 @@ A study is a YAML file, one of pipelines/studies or the user's own; `Study` has 
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -21,19 +20,20 @@ from pydantic import Field, PositiveInt
 
 from attnlab.config.binding import bind_settings
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.measures import Measure
 from attnlab.experiment.composition import compose
 from attnlab.files import atomic_file, write_json
 from attnlab.plots.figure import save_png
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.project import STUDIES
 from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
-from attnlab.studies.study_page import study_page
 from attnlab.studies.verdicts import (
     PLACE,
     Expectation,
     Published,
     Rows,
     mean_interval,
+    systems_of,
     values_of,
     verdict_on_claim,
     verdict_on_replication,
@@ -76,16 +76,27 @@ class Study:
             raise ValueError(
                 f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}"
             )
-        compared = [name for each in self.expect for name in (each.more, each.less)]
-        for name in [*compared, *(each.system for each in self.published)]:
-            named = str(name).partition(PLACE)[0]  # a measurement may add a part: `dot: uniform`
-            if isinstance(name, str) and not any(
-                f"{named}: ".startswith(f"{each}: ") for each in self.systems
-            ):
+        for name in self._compared_names():
+            if not self._has_system(name):
                 raise ValueError(
                     f"expect and published must name systems ({', '.join(self.systems)}), "
                     f"got {name!r}"
                 )
+
+    def _compared_names(self) -> list[str]:
+        """The names of systems in `expect` and `published`, as they stand there."""
+        names = []
+        for expected in self.expect:
+            names.append(expected.more)
+            if isinstance(expected.less, str):
+                names.append(expected.less)
+        return [*names, *(figure.system for figure in self.published)]
+
+    def _has_system(self, name: str) -> bool:
+        """Whether a name, `dot` or `dot @ 20`, is that of a system, or of a part of one."""
+        system = name.partition(PLACE)[0]
+        # A measurement may add a part: `dot: uniform`.
+        return any(f"{system}: ".startswith(f"{known}: ") for known in self.systems)
 
     def points(self, seeds: int | None, settings: Sequence[str]) -> list[Point]:
         """The experiments, checked before any of them runs.
@@ -100,11 +111,12 @@ class Study:
         if seeds < 1:
             raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
         common = ("tracking=none", "chain=false", *self.settings, *settings)
-        return [
-            Point(name, seed, compose([*common, *overrides, f"seed={seed}"]))
-            for name, overrides in self.systems.items()
-            for seed in range(1, seeds + 1)
-        ]
+        points = []
+        for name, overrides in self.systems.items():
+            for seed in range(1, seeds + 1):
+                experiment = compose([*common, *overrides, f"seed={seed}"])
+                points.append(Point(name, seed, experiment))
+        return points
 
     def figure(self, rows: Rows) -> Figure:
         """Curves where the rows have places, else intervals: a panel for each measure."""
@@ -113,64 +125,68 @@ class Study:
         return interval_panels(self._intervals(rows))
 
     def _intervals(self, rows: Rows) -> dict[str, list[SystemInterval]]:
-        names = list(dict.fromkeys(row["system"] for row in rows))
+        """{heading of a measure: an interval for each system}."""
         panels: dict[str, list[SystemInterval]] = {}
         for measure in map(measure_named, self.measures):
-            for number, name in enumerate(names):
-                values = [measure.factor * value for value in values_of(rows, name, measure.name)]
-                interval = vars(mean_interval(values))
-                row = SystemInterval(name, values, **interval, note="", number=number)
-                panels.setdefault(measure.heading, []).append(row)
+            for number, name in enumerate(systems_of(rows)):
+                interval = _shown_interval(rows, name, measure, number)
+                panels.setdefault(measure.heading, []).append(interval)
         return panels
 
     def _curves(self, rows: Rows) -> dict[str, list[SeededCurve]]:
-        names = list(dict.fromkeys(row["system"] for row in rows))
+        """{heading of a measure: a curve for each system}."""
         panels: dict[str, list[SeededCurve]] = {}
         for measure in map(measure_named, self.measures):
-            for number, name in enumerate(names):
-                of_system = pd.DataFrame([row for row in rows if row["system"] == name])
-                by_seed = of_system.pivot(index="seed", columns="at", values=measure.name)
-                places = by_seed.columns.tolist()
-                values = measure.factor * by_seed.to_numpy(float)
-                curve = SeededCurve(name, places, values, number)
+            for number, name in enumerate(systems_of(rows)):
+                curve = _shown_curve(rows, name, measure, number)
                 panels.setdefault(measure.heading, []).append(curve)
         return panels
 
     def result(self, rows: Rows) -> dict[str, Any]:
         """The table, what became of each expectation and published figure, and the verdict."""
         headings = [measure_named(measure).heading for measure in self.measures]
-        expectations = []
-        for expected in self.expect:
-            expectations.append([expected.says, *expected.compared(rows), expected.outcome(rows)])
-        published_table = [_published_row(each, rows) for each in self.published]
         return {
             "verdict": self._verdict(rows),
             "headings": ["system", *headings],
             "table": self._table(rows),
-            "expectations": expectations,
-            "published_table": published_table,
+            "expectations": [_expectation_row(expected, rows) for expected in self.expect],
+            "published_table": [_published_row(figure, rows) for figure in self.published],
         }
 
     def _verdict(self, rows: Rows) -> str:
         seeds = {row["seed"] for row in rows}
         if len(seeds) < LEAST_SEEDS:
             return f"fewer than {LEAST_SEEDS} seeds"
-        outcomes = [each.outcome(rows) for each in self.expect]
+        outcomes = [expected.outcome(rows) for expected in self.expect]
         if not self.source:
             return verdict_on_claim(outcomes)
-        reached = [each.is_reached(rows) for each in self.published]
+        reached = [figure.is_reached(rows) for figure in self.published]
         return verdict_on_replication(reached, outcomes)
 
     def _table(self, rows: Rows) -> list[list[str]]:
         """A row for each system; none where the study measures curves."""
         if self.measurement in AXES:
             return []
-        names = dict.fromkeys(row["system"] for row in rows)
         table = []
-        for name in names:
+        for name in systems_of(rows):
             values = [_mean_shown(rows, name, measure) for measure in self.measures]
             table.append([name, *values])
         return table
+
+
+def _shown_interval(rows: Rows, system: str, measure: Measure, number: int) -> SystemInterval:
+    """number: of the system, which selects its colour."""
+    values = [measure.factor * value for value in values_of(rows, system, measure.name)]
+    found = mean_interval(values)
+    return SystemInterval(system, values, found.mean, found.low, found.high, note="", number=number)
+
+
+def _shown_curve(rows: Rows, system: str, measure: Measure, number: int) -> SeededCurve:
+    """number: of the system, which selects its colour."""
+    of_system = pd.DataFrame([row for row in rows if row["system"] == system])
+    by_seed = of_system.pivot(index="seed", columns="at", values=measure.name)
+    places = by_seed.columns.tolist()
+    return SeededCurve(system, places, measure.factor * by_seed.to_numpy(float), number)
 
 
 def _mean_shown(rows: Rows, system: str, measure: str) -> str:
@@ -178,17 +194,19 @@ def _mean_shown(rows: Rows, system: str, measure: str) -> str:
     return mean_interval(values_of(rows, system, measure)).shown(measure_named(measure))
 
 
+def _expectation_row(expected: Expectation, rows: Rows) -> list[str]:
+    """An expectation, the difference that was found, and the outcome."""
+    return [expected.says, *expected.compared(rows), expected.outcome(rows)]
+
+
 def _published_row(published: Published, rows: Rows) -> list[str]:
     """A published figure beside ours, and whether ours is within its tolerance."""
-    measure = measure_named(published.measure)
-    return [
-        published.system,
-        measure.heading,
-        measure.shown(published.value),
-        _mean_shown(rows, published.system, published.measure),
-        measure.shown(published.tolerance),
-        "yes" if published.is_reached(rows) else "no",
-    ]
+    system, measure = published.system, measure_named(published.measure)
+    theirs = measure.shown(published.value)
+    ours = _mean_shown(rows, system, measure.name)
+    tolerance = measure.shown(published.tolerance)
+    reached = "yes" if published.is_reached(rows) else "no"
+    return [system, measure.heading, theirs, ours, tolerance, reached]
 
 
 def read_study(path: Path) -> Study:
@@ -214,30 +232,12 @@ def find_study(name: str) -> Path:
     return ours.get(name, Path(name))
 
 
-def write_page(path: Path, into: Path) -> Path | None:
-    """The page of all claims or all replications, those that were not run among them.
-
-    path: of one of them; a study of the user's own is on no page, and None is returned.
-    """
-    if path.parent.parent != STUDIES:
-        return None
-    kind = path.parent.name
-    studies = {}
-    for each in sorted((STUDIES / kind).glob("*.yaml")):
-        result = into / "studies" / each.stem / "result.json"
-        found = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else {}
-        studies[each.stem] = {**vars(read_study(each)), **found}
-    page = into / f"{kind}.md"
-    with atomic_file(page) as temporary:
-        temporary.write_text(study_page(kind, studies), encoding="utf-8")
-    return page
-
-
 def measure(study: Study, points: Sequence[Point]) -> Rows:
     """Train what is missing, and measure each point."""
+    measurement = MEASUREMENTS[study.measurement]
     rows: list[Row] = []
     for point in trained(points):
-        rows.extend(MEASUREMENTS[study.measurement](point))
+        rows.extend(measurement(point))
     return rows
 
 
@@ -271,6 +271,7 @@ def write_result(study: Study, rows: Rows, result: Mapping[str, Any], folder: Pa
 
 def show_result(study: Study, result: Mapping[str, Any], folder: Path) -> None:
     """Print the tables of a result, and its verdict."""
-    for line in (*result["table"], *result["published_table"], *result["expectations"]):
-        print(" | ".join(line))
+    for name in ("table", "published_table", "expectations"):
+        for row in result[name]:
+            print(" | ".join(row))
     print(f"{study.title}: {result['verdict']}\nfigure: {folder / 'figure.png'}")

@@ -33,7 +33,14 @@ class Interval:
     low: float | None
     high: float | None
 
+    def minus(self, number: float) -> Interval:
+        """The interval of the mean less a number."""
+        if self.low is None or self.high is None:
+            return Interval(self.mean - number, None, None)
+        return Interval(self.mean - number, self.low - number, self.high - number)
+
     def shown(self, measure: Measure, signed: bool = False) -> str:
+        """`31.2 (30.8 to 31.6)`."""
         mean = measure.shown(self.mean, signed)
         if self.low is None or self.high is None:
             return mean
@@ -69,9 +76,7 @@ class Expectation:
         if isinstance(self.less, str):
             theirs = values_of(rows, self.less, self.measure)
             return welch_interval(ours, theirs)
-        found = mean_interval(ours)
-        ends = (None if end is None else end - self.less for end in (found.low, found.high))
-        return Interval(found.mean - self.less, *ends)
+        return mean_interval(ours).minus(self.less)
 
     def compared(self, rows: Rows) -> tuple[str, str, str]:
         """What is compared, the difference, and what is asked of it, as words."""
@@ -96,17 +101,15 @@ class Expectation:
         if found.low is None or found.high is None:
             return "undecided"
         if self.within is not None:
-            if -self.within <= found.low and found.high <= self.within:
-                return "holds"
-            if found.low > self.within or found.high < -self.within:
-                return "does not hold"
-            return "undecided"
+            holds = -self.within <= found.low and found.high <= self.within
+            fails = found.low > self.within or found.high < -self.within
+        else:
+            holds = found.low > self.by
+            fails = found.high <= self.by
 
-        if found.low > self.by:
+        if holds:
             return "holds"
-        if found.high <= self.by:
-            return "does not hold"
-        return "undecided"
+        return "does not hold" if fails else "undecided"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,9 @@ class Published:
         mean = mean_interval(values_of(rows, self.system, self.measure)).mean
         measure = measure_named(self.measure)
         gap = (self.value - mean) * measure.sign
-        return (gap if measure.better else abs(gap)) <= self.tolerance
+        if not measure.better:
+            gap = abs(gap)
+        return gap <= self.tolerance
 
 
 def verdict_on_claim(outcomes: Sequence[Outcome]) -> str:
@@ -154,15 +159,22 @@ def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome])
     """
     if reached and all(reached):
         return "reproduced"
-    return "direction only" if outcomes and set(outcomes) == {"holds"} else "not reproduced"
+    if set(outcomes) == {"holds"}:
+        return "direction only"
+    return "not reproduced"
+
+
+def systems_of(rows: Rows) -> list[str]:
+    """The measured systems, in the order of the study."""
+    return list(dict.fromkeys(row["system"] for row in rows))
 
 
 def values_of(rows: Rows, system: str, measure: str) -> list[float]:
     """The values of the seeds; raises ExperimentError where the study did not measure any."""
     name, _, place = system.partition(PLACE)
-    found = [
-        row for row in rows if row["system"] == name and (not place or row["at"] == float(place))
-    ]
+    found = [row for row in rows if row["system"] == name]
+    if place:
+        found = [row for row in found if row["at"] == float(place)]
     values = [row[measure] for row in found if row.get(measure) is not None]
     if not values:
         measured = dict.fromkeys(f"{row['system']}{PLACE}{row['at']}" for row in rows)
@@ -174,7 +186,8 @@ def values_of(rows: Rows, system: str, measure: str) -> list[float]:
 
 def mean_interval(values: Sequence[float]) -> Interval:
     """The mean with Student's interval; values that are all alike have one without width."""
-    mean, count = float(np.mean(values)), len(values)
+    mean = float(np.mean(values))
+    count = len(values)
     if count < 2:
         return Interval(mean, None, None)
     quantile = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
