@@ -146,7 +146,7 @@ def trained(away, runs, record):
         folder.mkdir(parents=True, exist_ok=True)
         run = away.start(runs, folder, record)
         MetricSpool(folder / SPOOL_NAME).append({"loss": loss}, 10, 1)
-        run.sync()
+        run.upload_new()
         if ends is not None:
             run.finish(ends)
 

@@ -45,7 +45,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
 ):
     run = away.start(runs, point, record)
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
-    run.sync()
+    run.upload_new()
     run.log_metrics({"test/bleu": 30.0}, 10)
     run.change(result="a result")
     (tmp_path / "evaluation").mkdir()
@@ -107,12 +107,12 @@ def test_refused_run_does_not_hold_up_the_others(trained, runs, all_runs, capsys
 
     for name in "abc":
         trained(runs / "points" / name)
-    real = upload.upload
+    real = upload.upload_run
 
     def refusing(run, connection):
         return "it takes no such run" if run.place.name == "b" else real(run, connection)
 
-    monkeypatch.setattr("attnlab.runs.delivery.upload", refusing)
+    monkeypatch.setattr("attnlab.runs.delivery.upload_run", refusing)
     code, printed = main(runs, capsys)
     assert code == 1
     assert "error: points/b: it takes no such run" in printed

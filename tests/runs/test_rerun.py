@@ -55,7 +55,7 @@ def test_pending_run_is_uploaded_by_a_rerun_that_has_its_tracker(
 
 def test_rerun_that_the_tracker_refuses_removes_nothing(tracking, experiment, runs, point, record):
     with tracking().start(runs, point, record) as run:
-        run.sync(10)
+        run.upload_new(10)
     with pytest.raises(ExperimentError, match=r"tracking\.uri"):
         reset_experiment_folder(experiment(uri=AWAY["uri"]), point)
     assert names(point) == ["run"]
@@ -67,7 +67,7 @@ def test_uploaded_run_keeps_its_status_and_leaves_the_folder(
 ):
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
     run = tracking().start(runs, point, record)
-    run.sync()
+    run.upload_new()
     run.finish(ends)
     reset_experiment_folder(experiment(), point)
     assert all_runs() == [(ends, 0.5)]
@@ -93,10 +93,10 @@ def test_killed_run_is_closed_with_all_its_metrics(
     spool = MetricSpool(point / SPOOL_NAME)
     run = tracking().start(runs, point, record)
     spool.append({"loss": 0.5}, 10, 1)
-    run.sync(spool.size())
+    run.upload_new(spool.size())
     with disconnected():
         spool.append({"loss": 0.25}, 20, 1)
-        run.sync(spool.size())
+        run.upload_new(spool.size())
     reset_experiment_folder(experiment(), point)
     assert all_runs() == [("KILLED", 0.25)]
     assert names(point) == []
@@ -156,7 +156,7 @@ def test_second_try_that_fails_at_once_keeps_the_safe_offset(
     spool = MetricSpool(point / SPOOL_NAME)
     run = away.start(runs, point, record)
     spool.append({"loss": 0.5}, 10, 1)
-    run.sync(spool.size())
+    run.upload_new(spool.size())
     spool.append({"loss": 0.25}, 20, 1)  # behind the last checkpoint
     run.finish("FAILED", "it diverged")
     with pytest.raises(ExperimentError), away.start(runs, point, record):

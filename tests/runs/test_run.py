@@ -113,7 +113,7 @@ def test_run_closes_itself_and_uploads_up_to_its_checkpoint(
 ):
     run = tracking().start(runs, point, record)
     measure(point, 1.0, 1)
-    run.sync(MetricSpool(point / SPOOL_NAME).size())  # as after a checkpoint
+    run.upload_new(MetricSpool(point / SPOOL_NAME).size())  # as after a checkpoint
     measure(point, 2.0, 2)  # written again by the training that resumes from there
     with pytest.raises(type(error)), run:
         raise error
@@ -152,7 +152,7 @@ def test_forked_child_uploads_nothing(tracking, runs, point, record, client):
     if child == 0:
         measure(point)
         run.log_metrics({"test/bleu": 1.0}, 1)
-        run.sync()
+        run.upload_new()
         run.finish("FAILED")
         os._exit(0 if (point / "run" / "mlflow.json").read_bytes() == before else 7)
     assert os.waitpid(child, 0)[1] == 0
@@ -235,7 +235,7 @@ def test_lost_tracker_is_one_warning_and_nothing_is_lost(
     with disconnected():
         for step in range(3):
             measure(point, 1.0, step)
-            run.sync()
+            run.upload_new()
     assert capsys.readouterr().err.count("gone; everything is on disk") == 1
     run.finish()
     assert [metric.step for metric in client.get_metric_history(run.run_id, "loss")] == [0, 1, 2]
@@ -255,7 +255,7 @@ def test_tracker_that_stays_away_is_asked_again_every_five_minutes(
     monkeypatch.setattr("attnlab.runs.connection.check_reachable", gone)
     monkeypatch.setattr("attnlab.runs.run.time.monotonic", lambda: clock[0])
     for _ in range(100):
-        run.sync()
+        run.upload_new()
         clock[0] += 10
     assert knocks == [1000, 1300, 1600, 1900]
 
@@ -278,7 +278,7 @@ def test_nothing_is_written_without_tracking(tmp_path, record):
         run.log_metrics({"test/bleu": 1.0}, 1)
         run.log_artifact(tmp_path)
         run.change(result="x")
-        run.sync()
+        run.upload_new()
     assert isinstance(run, UntrackedRun)
     assert run.run_id is None
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 from PIL import Image
 
 from attnlab.runs.run import Run
-from attnlab.runs.upload import upload as upload_run
+from attnlab.runs.upload import upload_run
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 
@@ -30,7 +30,7 @@ def run(connection, point, record):
 @pytest.fixture
 def upload(run, connection):
     def up_to(offset=None):
-        run.sync(offset)
+        run.upload_new(offset)
         assert upload_run(run, connection) is None
 
     return up_to
@@ -245,5 +245,5 @@ def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(
 
 def test_damaged_metrics_are_the_reason_of_a_failing_upload(run, connection, spool):
     spool.path.write_text("{}\n")
-    run.sync(None)
+    run.upload_new(None)
     assert "metrics.jsonl is damaged" in upload_run(run, connection)

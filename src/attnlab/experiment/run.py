@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
+from attnlab.runs.run import Run, UntrackedRun
 from attnlab.runs.run_folder import (
     DONE,
     RUN_FOLDER,
@@ -56,7 +57,7 @@ class ExperimentRun:
     is_first_process: of a distributed training; the others train, and keep and publish nothing.
     is_finished: it was trained before, and is not trained again.
     last_checkpoint: that training goes on from; None where it starts from its first step.
-    upload: uploads what is new to MLflow, given how far the spool of metrics is safe.
+    tracked: its run in MLflow, where there is one.
     """
 
     experiment: Experiment
@@ -65,7 +66,7 @@ class ExperimentRun:
     is_first_process: bool = True
     is_finished: bool = False
     last_checkpoint: Path | None = None
-    upload: Callable[[int | None], None] = field(default=lambda safe_offset: None)
+    tracked: Run = field(default_factory=UntrackedRun)
     _tracking: ExitStack = field(default_factory=ExitStack)
     _found: dict[str, Any] = field(default_factory=dict)
 
@@ -76,7 +77,14 @@ class ExperimentRun:
         from attnlab.experiment.training import keep_model  # imports Lightning
 
         keep_model(self.experiment, self.data, trainer, self.folder)
-        self.upload(None)
+        self.upload()
+
+    def upload(self, safe_offset: int | None = None) -> None:
+        """Upload what is new to MLflow.
+
+        safe_offset: how far the spool of metrics may be uploaded; None for all of it.
+        """
+        self.tracked.upload_new(safe_offset)
 
     def publish(self) -> None:
         """End the run in MLflow, and copy the outputs to where the config wants them.
@@ -164,13 +172,12 @@ def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
         if not is_finished or run_state(experiment, folder / "model") == folder:
             record = record_of(experiment, experiment.logged, folder.name, data)
             runs_folder = experiment.paths.runs_folder
-            tracked = tracking.enter_context(
+            run.tracked = tracking.enter_context(
                 experiment.tracking.start(runs_folder, folder, record, is_finished)
             )
-            update_job(run_id=tracked.run_id)
-            run.upload = tracked.sync
+            update_job(run_id=run.tracked.run_id)
             if is_finished:
-                tracked.sync()
+                run.upload()
         yield run
 
 

@@ -1,7 +1,8 @@
 """Runs: their folders on disk, their copies in MLflow, and sweeps.
 
 No other room imports mlflow.
-All that is known of a run is first on disk, in its run folder; `sync` uploads what MLflow lacks.
+All that is known of a run is first on disk, in its run folder; `upload_run` uploads what MLflow
+lacks.
 """
 
 import os

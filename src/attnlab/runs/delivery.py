@@ -11,7 +11,7 @@ from attnlab.errors import ExperimentError
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import places_of_runs
 from attnlab.runs.tracking import MlflowTracking
-from attnlab.runs.upload import upload
+from attnlab.runs.upload import upload_run
 
 
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]]:
@@ -39,7 +39,8 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
                     connection.open()
                 except ExperimentError as error:
                     return uploaded, [*problems, *error.problems]  # so it would be for all others
-                if (problem := upload(run, connection)) is not None:
+                problem = upload_run(run, connection)
+                if problem is not None:
                     raise ExperimentError(problem)
         except Timeout:
             print(
@@ -47,7 +48,7 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
             )
             is_busy = True
         except ExperimentError as error:
-            problems += [f"{name}: {problem}" for problem in error.problems]
+            problems += [f"{name}: {each}" for each in error.problems]
         else:
             print(f"{name}: uploaded")
             uploaded += 1

@@ -43,20 +43,21 @@ PAUSE = 300.0
 class Run:
     """A run, open from `start` to `finish`; as a context manager it finishes itself.
 
-    Whatever it is given is on disk when a call returns; `upload` copies it to MLflow, at once if
+    Whatever it is given is on disk when a call returns; `uploader` copies it to MLflow, at once if
     possible. In a forked child that inherits it, it does nothing.
 
     place: the folder of the experiment, evaluation or sweep; `folder` in it is the run's own.
-    upload: `sync` with a connection: returns why something could not be uploaded, None where all
-        was.
+    uploader: `upload_run` with a connection; None where nothing is uploaded.
     stop_monitor: ends the sampling of system metrics, where there is any.
     """
 
-    def __init__(self, place: Path, state: RunState, upload: Upload | None = None) -> None:
-        self.place, self.folder, self.state = place, place / RUN_FOLDER, state
+    def __init__(self, place: Path, state: RunState, uploader: Uploader | None = None) -> None:
+        self.place = place
+        self.folder = place / RUN_FOLDER
+        self.state = state
         self.uploaded = read_uploaded(place)
         self.stop_monitor: Callable[[], None] | None = None
-        self._upload = upload
+        self._uploader = uploader
         self._process: int | None = os.getpid()
         self._finished = False
         self._try_again_at = 0.0
@@ -68,7 +69,7 @@ class Run:
         record: RunRecord,
         origin: Callable[[], Mapping[str, str]] = dict,
         log_model: bool = False,
-        upload: Upload | None = None,
+        uploader: Uploader | None = None,
     ) -> Self:
         """Start the run of a place, or open again the one that it has.
 
@@ -86,7 +87,7 @@ class Run:
             state = replace(
                 before, record=record, log_model=log_model, status=None, error=None, ended=ended
             )
-        run = cls(place, state, upload)
+        run = cls(place, state, uploader)
         run._write()
         # All is compared again: there may be news, or the run was deleted in MLflow
         if run.uploaded is not None:
@@ -94,13 +95,13 @@ class Run:
         return run
 
     @classmethod
-    def read(cls, place: Path, upload: Upload | None = None) -> Self | None:
+    def read(cls, place: Path, uploader: Uploader | None = None) -> Self | None:
         """The run that a place has; None where it has none.
 
         Raises ExperimentError for a damaged file.
         """
         state = read_state(place)
-        return None if state is None else cls(place, state, upload)
+        return None if state is None else cls(place, state, uploader)
 
     @property
     def run_id(self) -> str | None:
@@ -131,20 +132,21 @@ class Run:
     @property
     def model(self) -> Path | None:
         """The folder of the trained model, where it belongs to the run."""
-        is_whole = (
-            self.state.status == "FINISHED"
-            and self.state.log_model
-            and (self.place / MODEL).is_dir()
-        )
-        return self.place / MODEL if is_whole else None
+        if self.state.status != "FINISHED" or not self.state.log_model:
+            return None
+        folder = self.place / MODEL
+        return folder if folder.is_dir() else None
 
     def spools(self) -> list[tuple[MetricSpool, int | None]]:
         """The spools of the training and of the metrics after it.
 
         Each comes with the offset up to which it may be uploaded.
         """
-        later = MetricSpool(self.folder / LATER_METRICS, "remove it, and evaluate again")
-        return [(MetricSpool(self.place / SPOOL_NAME), self.state.safe_offset), (later, None)]
+        of_training = MetricSpool(self.place / SPOOL_NAME)
+        return [(of_training, self.state.safe_offset), (self._later_spool(), None)]
+
+    def _later_spool(self) -> MetricSpool:
+        return MetricSpool(self.folder / LATER_METRICS, "remove it, and evaluate again")
 
     def log_metrics(
         self, metrics: Mapping[str, float], step: int, epoch: int | None = None
@@ -155,17 +157,18 @@ class Run:
         """
         if not self._is_ours():
             return
-        _, (later, _) = self.spools()
-        before = {
-            (each.step, name): value
-            for each in later.read()[0]
-            for name, value in each.metrics.items()
-        }
-        new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}
+        spool = self._later_spool()
+        records, _ = spool.read()
+        logged: dict[str, float] = {}  # the last value of each at this step
+        for record in records:
+            if record.step == step:
+                logged |= record.metrics
+
+        new = {name: value for name, value in metrics.items() if logged.get(name) != value}
         if new:
-            later.append(new, step, epoch)
-            later.close()
-            self._try_to_upload()
+            spool.append(new, step, epoch)
+            spool.close()
+            self._upload_unless_paused()
 
     def log_artifact(self, folder: Path) -> None:
         """A folder with all it holds, under its own name."""
@@ -173,7 +176,7 @@ class Run:
             return
         with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
             shutil.copytree(folder, temporary, dirs_exist_ok=True)
-        self._try_to_upload()
+        self._upload_unless_paused()
 
     def log_file(self, path: Path, folder: str) -> None:
         """A file under a folder of this name, unless the run has the same one already."""
@@ -184,7 +187,7 @@ class Run:
         if self.uploaded is not None:
             files = {**self.uploaded.files, f"{folder}/{path.name}": _digest(path)}
             self.note_uploaded(replace(self.uploaded, files=files))
-        self._try_to_upload()
+        self._upload_unless_paused()
 
     def has_file(self, path: Path, folder: str) -> bool:
         """Whether `log_file` was given the same one before."""
@@ -204,16 +207,16 @@ class Run:
             write(temporary)
             for path in temporary.iterdir():
                 os.utime(path, (time, time))
-        self._try_to_upload()
+        self._upload_unless_paused()
 
-    def sync(self, safe_offset: int | None = None) -> None:
+    def upload_new(self, safe_offset: int | None = None) -> None:
         """Upload what is new. A tracker that cannot be reached is a warning and a later retry.
 
         safe_offset: how far the spool may be uploaded (see `RunState`).
         """
         if self._is_ours():
             self.change(safe_offset=safe_offset)
-            self._try_to_upload()
+            self._upload_unless_paused()
 
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
         """Note how the run ended, and upload the rest; a second call does nothing.
@@ -234,7 +237,7 @@ class Run:
                 safe_offset=None if all_is_safe else self.state.safe_offset,
             )
         finally:  # on a full disk, MLflow gets to know it all the same
-            self._try_to_upload(at_the_end=True)
+            self._upload_unless_paused(at_the_end=True)
 
     def note_uploaded(self, uploaded: Uploaded) -> None:
         """Note how much MLflow has."""
@@ -244,10 +247,14 @@ class Run:
 
     def change(self, **changes: Any) -> None:
         """Set fields of the state, and write it where it is another one."""
-        if self._is_ours() and (changed := replace(self.state, **changes)) != self.state:
-            self.state = changed
-            if (self.folder / STATE).is_file():  # somebody may have removed the folder
-                self._write()
+        if not self._is_ours():
+            return
+        changed = replace(self.state, **changes)
+        if changed == self.state:
+            return
+        self.state = changed
+        if (self.folder / STATE).is_file():  # somebody may have removed the folder
+            self._write()
 
     def _write(self) -> None:
         try:
@@ -258,20 +265,26 @@ class Run:
                 "or allow it, and give the same command again"
             ) from error
 
-    def _try_to_upload(self, at_the_end: bool = False) -> None:
-        if self._upload is None or (time.monotonic() < self._try_again_at and not at_the_end):
+    def _upload_unless_paused(self, at_the_end: bool = False) -> None:
+        """Upload what is new, unless it failed a short while ago; a failure is a warning.
+
+        at_the_end: whether this is the last call, which does not wait for the end of the pause.
+        """
+        is_paused = time.monotonic() < self._try_again_at and not at_the_end
+        if self._uploader is None or is_paused:
             return
-        problem = self._upload(self)
+        problem = self._uploader(self)
         if problem is None:
             return
+
         self._try_again_at = time.monotonic() + PAUSE
-        later = (
-            "; everything is on disk, and the same command again or "
-            f"{pipeline_command('deliver')} uploads it"
-        )
-        print(
-            f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr
-        )
+        warning = f"warning: {problem}"
+        if (self.folder / STATE).is_file():
+            warning += (
+                "; everything is on disk, and the same command again or "
+                f"{pipeline_command('deliver')} uploads it"
+            )
+        print(warning, file=sys.stderr)
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
@@ -299,7 +312,9 @@ class Run:
             )
 
 
-Upload = Callable[[Run], str | None]
+# Uploads what MLflow lacks of a run; returns why something is still missing, None where all is
+# there.
+Uploader = Callable[[Run], str | None]
 
 
 class UntrackedRun(Run):
@@ -312,26 +327,25 @@ class UntrackedRun(Run):
         self.uploaded, self._process = uploaded, None
 
 
-def close_runs(place: Path, upload: Upload | None = None) -> None:
+def close_runs(place: Path, uploader: Uploader | None = None) -> None:
     """Close the runs in the folder of an experiment or a sweep, so that it can be cleared.
 
     The caller holds the lock of the folder. Runs whose processes were killed are closed; what
     MLflow lacks is uploaded.
 
-    Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it
+    Raises ExperimentError where MLflow lacks something of a run, and there is no `uploader`, or it
     failed.
     """
     for inside in places_of_runs(place):
         run = Run.read(inside)
         assert run is not None
-        if run.state.status is None and (
-            run.uploaded is not None or any(spool.size() for spool, _ in run.spools())
-        ):
+        has_metrics = any(spool.size() for spool, _ in run.spools())
+        if run.state.status is None and (run.uploaded is not None or has_metrics):
             written = int((run.folder / STATE).stat().st_mtime * 1000)
             run.change(status="KILLED", error="stopped before it was finished", ended=written)
         if run.pending:
             run.change(safe_offset=None)  # no training goes on with it
-            problem = "tracking is off" if upload is None else upload(run)
+            problem = "tracking is off" if uploader is None else uploader(run)
             if problem is not None:
                 raise ExperimentError(
                     f"MLflow lacks metrics or files of an earlier run in {run.folder} ({problem}); "

@@ -26,7 +26,7 @@ from attnlab.runs.moved_store import (
     follow_moved_folder,
     portable_address,
 )
-from attnlab.runs.run import Run, UntrackedRun, Upload, close_runs
+from attnlab.runs.run import Run, UntrackedRun, Uploader, close_runs
 from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
 from attnlab.runs.shared_views import EXPERIMENTS_PAGE, VIEWS, charts_page
 
@@ -182,10 +182,10 @@ class MlflowTracking(Tracking):
         artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
         return Connection(self.address(runs_folder), self.experiment_name, artifacts)
 
-    def _uploader(self, connection: Connection) -> Upload:
-        from attnlab.runs.upload import upload
+    def _uploader(self, connection: Connection) -> Uploader:
+        from attnlab.runs.upload import upload_run
 
-        return lambda run: upload(run, connection)
+        return lambda run: upload_run(run, connection)
 
     def start(
         self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
@@ -200,7 +200,7 @@ class MlflowTracking(Tracking):
         if must_reach:
             connection.open()
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
-        run.sync(run.state.safe_offset)
+        run.upload_new(run.state.safe_offset)
         if run.run_id is None and must_reach:
             raise ExperimentError(
                 "tracking.uri: the run could not be created; correct it, or choose tracking=none"

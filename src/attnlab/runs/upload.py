@@ -1,4 +1,4 @@
-"""From a run folder to MLflow: `upload` uploads what MLflow lacks of a run.
+"""From a run folder to MLflow: `upload_run` uploads what MLflow lacks of a run.
 
 What was uploaded stands in `mlflow.json`. A process that dies between an upload and this note
 uploads again, and MLflow drops identical points (name, step, time, value) and overwrites files.
@@ -57,7 +57,7 @@ STEP_TAG = "model_step"  # the training step of the model that was tested
 _LONGEST_TAG = 5000
 
 
-def upload(run: Run, connection: Connection) -> str | None:
+def upload_run(run: Run, connection: Connection) -> str | None:
     """Upload what MLflow lacks of a run.
 
     Returns why something is still missing there, None where nothing is.
@@ -65,24 +65,32 @@ def upload(run: Run, connection: Connection) -> str | None:
     Idempotent: it may be called at any time, and by another process after the run's own was killed.
     """
     try:
-        client = connection.client()
-        known = None if run.is_described else _describe(client, connection, run)
-        is_new = [_upload_spool(client, run, spool, up_to) for spool, up_to in run.spools()]
-        if known is not None or any(is_new):
-            _upload_description(client, connection, run)
-        state = run.state
-        if state.status is not None and known is not None:
-            client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
-        _upload_artifacts(client, run)
-        if known is not None:
-            _upload_model(client, connection, run, known)
-            _link_metrics(client, connection, run)
-            run.note_uploaded(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
+        _upload_missing(run, connection)
     except ExperimentError as error:
         return str(error)
     except LOST as error:
         return f"{connection.shown}: {reason_of(error)}"
     return None
+
+
+def _upload_missing(run: Run, connection: Connection) -> None:
+    client = connection.client()
+    # None where MLflow has the present state: then only metrics and files can be new.
+    described = None if run.is_described else _describe(client, connection, run)
+    has_new_metrics = False
+    for spool, up_to in run.spools():
+        has_new_metrics |= _upload_spool(client, run, spool, up_to)
+    if described is not None or has_new_metrics:
+        _upload_description(client, connection, run)
+
+    state = run.state
+    if described is not None and state.status is not None:
+        client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
+    _upload_artifacts(client, run)
+    if described is not None:
+        _upload_model(client, connection, run, described)
+        _link_metrics(client, connection, run)
+        run.note_uploaded(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
 
 
 def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowRun:
@@ -135,43 +143,42 @@ def _tags(state: RunState) -> dict[str, str]:
     return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
 
 
-def _data_folder(record: RunRecord, connection: Connection) -> Path:
-    return connection.runs_folder / record.data_source
-
-
 def _dataset(record: RunRecord, connection: Connection) -> DatasetInput:
-    columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
+    """The prepared data as MLflow describes an input of a run."""
+    name = short_params(record.config).get("data", "data")
+    folder = connection.runs_folder / record.data_source
+    columns = [{"type": "string", "name": each, "required": True} for each in record.data_columns]
     dataset = Dataset(
-        name=short_params(record.config).get("data", "data")[:500],
+        name=name[:500],
         # A label of MLflow's tables; all of it stands in the tag data_hash
         digest=record.data_digest[:16],
         source_type="local",
-        source=json.dumps({"uri": str(_data_folder(record, connection))}),
+        source=json.dumps({"uri": str(folder)}),
         schema=json.dumps({"mlflow_colspec": columns}),
         profile=json.dumps(dict(record.data_facts), sort_keys=True, default=str),
     )
-    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training, validation, test")])
+    splits = InputTag("mlflow.data.context", "training, validation, test")
+    return DatasetInput(dataset, [splits])
 
 
 def _upload_description(client: MlflowClient, connection: Connection, run: Run) -> None:
     """Set the run's description, unless somebody wrote another one in MLflow's page."""
     uploaded = _uploaded(run)
     data = client.get_run(uploaded.run_id).data
-    text = description(run.state, data.metrics).replace(
-        "](runs:/", f"](#/experiments/{connection.experiment_id}/runs/"
-    )
+    runs_page = f"#/experiments/{connection.experiment_id}/runs/"
+    text = description(run.state, data.metrics).replace("](runs:/", f"]({runs_page}")
     text = text[:_LONGEST_TAG]
-    if text != uploaded.description and data.tags.get(MLFLOW_RUN_NOTE, "") in (
-        "",
-        uploaded.description,
-    ):
+    in_mlflow = data.tags.get(MLFLOW_RUN_NOTE, "")
+    is_ours = in_mlflow in ("", uploaded.description)
+    if is_ours and text != uploaded.description:
         client.set_tag(uploaded.run_id, MLFLOW_RUN_NOTE, text)
         run.note_uploaded(replace(uploaded, description=text))
 
 
 def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int | None) -> bool:
     """Upload the records behind the last uploaded one; returns whether there were any."""
-    uploaded, name = _uploaded(run), spool.path.name
+    uploaded = _uploaded(run)
+    name = spool.path.name
     before = uploaded.spools.get(name, UploadedSpool())
     records, _ = spool.read(up_to, skip=before.records)
     if not records:
@@ -190,22 +197,26 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
 
 def _upload_artifacts(client: MlflowClient, run: Run) -> None:
     """Upload each file of the outbox and remove it there."""
-    run_id, outbox = _uploaded(run).run_id, run.folder / OUTBOX
+    run_id = _uploaded(run).run_id
+    outbox = run.folder / OUTBOX
     for path in sorted(outbox.rglob("*")):
         inside = path.relative_to(outbox)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            place = image_place(inside)
-            if place is None:
-                folder = inside.parent.as_posix()
-                client.log_artifact(run_id, str(path), None if folder == "." else folder)
-            else:
-                log_image(client, run_id, path, place)
-            path.unlink()
+        is_being_written = any(part.startswith(".") for part in inside.parts)
+        if is_being_written or not path.is_file():
+            continue
+        place = image_place(inside)
+        if place is None:
+            folder = inside.parent.as_posix()
+            client.log_artifact(run_id, str(path), None if folder == "." else folder)
+        else:
+            log_image(client, run_id, path, place)
+        path.unlink()
 
 
 def _upload_model(client: MlflowClient, connection: Connection, run: Run, known: MlflowRun) -> None:
     """Log the model folder as the run's model, named by its choices, where that is not done yet."""
-    folder, run_id = run.model, known.info.run_id
+    folder = run.model
+    run_id = known.info.run_id
     if folder is None:
         return
     digest = _folder_digest(folder)
@@ -248,7 +259,8 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     if model is None:
         return
 
-    record, step = run.state.record, read_facts(run.model).step
+    record = run.state.record
+    step = read_facts(run.model).step
     is_mean = value_at(record.config, "training.average_checkpoints") != 1
     splits = (TEST,) if is_mean else ("validation/", TEST)
     dataset = _dataset(record, connection).dataset
@@ -259,24 +271,26 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     }
     measured = []
     for spool, _ in run.spools():
-        records, _ = spool.read()
-        of_model = [record for record in records if record.step == step]
+        logged, _ = spool.read()
+        of_model = [each for each in logged if each.step == step]
         for point in shown_points(of_model, uploaded.layout):
             if point.key.startswith(splits):
-                time, value = point.timestamp, point.value
-                measured.append(Metric(point.key, value, time, point.step, **measured_on))
+                metric = Metric(point.key, point.value, point.timestamp, point.step, **measured_on)
+                measured.append(metric)
     client.log_batch(run_id, metrics=measured)
 
 
 def _folder_digest(folder: Path) -> str:
     """SHA-256 over the names and bytes of a folder's files."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for path in sorted(files):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
 def _uploaded(run: Run) -> Uploaded:
+    """What is noted of a run that MLflow knows."""
     assert run.uploaded is not None  # since `_describe`
     return run.uploaded
