@@ -69,12 +69,14 @@ def make_trainer(
     pictures = PictureCallback(of_task, folder, experiment.pictures)
     # Lightning's own parts, or the user's, as the config names them.
     callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, folder / "loggers")
+    batches_an_epoch = len(batches.train_dataloader())
+    spool = MetricSpool(folder / SPOOL_NAME)
     trainer = build_trainer(
         experiment.training,
         experiment.hardware,
-        batches=len(batches.train_dataloader()),
+        batches=batches_an_epoch,
         checkpoints=folder / "checkpoints",
-        spool=MetricSpool(folder / SPOOL_NAME),
+        spool=spool,
         callbacks=[*callbacks, *watch, pictures],
         saved=after_checkpoint,
         save_every_minutes=experiment.save_every_minutes,

@@ -50,6 +50,7 @@ CHART_STYLE = Markup("""
 
 _WIDTH, _HEIGHT = 420, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 30, 46
+_LINE_HEIGHT = 14
 
 
 @dataclass(frozen=True)
@@ -139,9 +140,13 @@ def curves_chart(
 
     names: of the places 0, 1, ... of the axis, in lines; None for numbers.
     """
-    ys = np.concatenate([np.asarray(curve.values, dtype=np.float64).ravel() for curve in curves])
-    xs = [float(place) for curve in curves for place in curve.x]
-    chart = _Chart(title, axis, _axis_of(xs, names), Scale.of(ys[~np.isnan(ys)].tolist()), names)
+    xs: list[float] = []
+    ys: list[float] = []
+    for curve in curves:
+        xs += [float(place) for place in curve.x]
+        values = np.asarray(curve.values, dtype=np.float64)
+        ys += values[~np.isnan(values)].tolist()
+    chart = _Chart(title, axis, _axis_of(xs, names), Scale.of(ys), names)
     for curve in curves:
         chart.draw_curve(curve)
     return chart.svg
@@ -171,32 +176,35 @@ class _Chart:
     def __init__(
         self, title: str, axis: str, x: Scale, y: Scale, names: Sequence[str] | None
     ) -> None:
-        lines = max((len(name.split("\n")) for name in names or [""]), default=1)
-        height = _HEIGHT + 14 * (lines - 1)
         self.x, self.y = x, y
-        self.svg = ET.Element(
-            "svg",
-            {
-                "class": "chart",
-                "viewBox": f"0 0 {_WIDTH} {height}",
-                "role": "img",
-                "aria-label": f"{title}, against {axis}",
-            },
-        )
+        most_lines = max(name.count("\n") + 1 for name in names or [""])
+        height = _HEIGHT + _LINE_HEIGHT * (most_lines - 1)
+        self.svg = ET.Element("svg", {"class": "chart", "viewBox": f"0 0 {_WIDTH} {height}"})
+        self.svg.set("role", "img")
+        self.svg.set("aria-label", f"{title}, against {axis}")
         _text(self.svg, title, 4, 15, "title")
-        _text(self.svg, axis, (_LEFT + _WIDTH - _RIGHT) / 2, height - 6, "quiet", "middle")
+        middle = (_LEFT + _WIDTH - _RIGHT) / 2
+        _text(self.svg, axis, middle, height - 6, "quiet", "middle")
         for tick in y.ticks:
-            self._line(_LEFT, _WIDTH - _RIGHT, self._place_y(tick), self._place_y(tick))
-            _text(self.svg, f"{tick:g}", _LEFT - 6, self._place_y(tick) + 4, "quiet", "end")
-        bottom = _HEIGHT - _BOTTOM
+            self._draw_y_tick(tick)
         for tick in x.ticks:
-            place = self._place_x(tick)
-            self._line(place, place, bottom, bottom + 4)
             words = f"{tick:g}" if names is None else names[int(tick)]
-            for number, line in enumerate(words.split("\n")):
-                _text(
-                    self.svg, title_text(line, 12), place, bottom + 17 + 14 * number, "", "middle"
-                )
+            self._draw_x_tick(tick, words)
+
+    def _draw_y_tick(self, tick: float) -> None:
+        """A line across the chart, with its number."""
+        place = self._place_y(tick)
+        self._line(_LEFT, _WIDTH - _RIGHT, place, place)
+        _text(self.svg, f"{tick:g}", _LEFT - 6, place + 4, "quiet", "end")
+
+    def _draw_x_tick(self, tick: float, words: str) -> None:
+        """A short line below the chart, with words in lines."""
+        place = self._place_x(tick)
+        bottom = _HEIGHT - _BOTTOM
+        self._line(place, place, bottom, bottom + 4)
+        for number, line in enumerate(words.split("\n")):
+            height = bottom + 17 + _LINE_HEIGHT * number
+            _text(self.svg, title_text(line, 12), place, height, "", "middle")
 
     def _place_x(self, value: float) -> float:
         return round(_LEFT + self.x.share(value) * (_WIDTH - _LEFT - _RIGHT), 1)
@@ -205,10 +213,9 @@ class _Chart:
         return round(_HEIGHT - _BOTTOM - self.y.share(value) * (_HEIGHT - _BOTTOM - _TOP), 1)
 
     def _line(self, x1: float, x2: float, y1: float, y2: float) -> None:
-        places = {"x1": x1, "x2": x2, "y1": y1, "y2": y2}
-        ET.SubElement(
-            self.svg, "line", {"class": "grid", **{key: str(at) for key, at in places.items()}}
-        )
+        line = ET.SubElement(self.svg, "line", {"class": "grid"})
+        for name, place in (("x1", x1), ("x2", x2), ("y1", y1), ("y2", y2)):
+            line.set(name, str(place))
 
     def draw_curve(self, curve: Curve) -> None:
         every_value = np.asarray(curve.values, dtype=np.float64)  # (seeds, P)
@@ -237,12 +244,14 @@ class _Chart:
         return [f"{self._place_x(x)} {self._place_y(y)}" for x, y in pairs]
 
     def draw_mark(
-        self, x: float, y: float, style: Style, label: str, into: ET.Element | None = None
+        self, x: float, y: float, style: Style, label: str, group: ET.Element | None = None
     ) -> None:
-        place = f"translate({self._place_x(x)} {self._place_y(y)})"
-        mark = {"class": f"whole {style.css}".strip(), "d": _mark(style), "transform": place}
-        drawn = ET.SubElement(self.svg if into is None else into, "path", mark)
-        ET.SubElement(drawn, "title").text = title_text(label)
+        """A point, into a group of the chart or the chart itself. label: see `Dot`."""
+        above = self.svg if group is None else group
+        mark = ET.SubElement(above, "path", {"class": f"whole {style.css}".strip()})
+        mark.set("d", _mark(style))
+        mark.set("transform", f"translate({self._place_x(x)} {self._place_y(y)})")
+        ET.SubElement(mark, "title").text = title_text(label)
 
 
 def _mark(style: Style) -> str:

@@ -37,12 +37,16 @@ class ColourScale:
         return [self._mixed(level / LEVELS) for level in range(LEVELS + 1)]
 
     def _mixed(self, share: float) -> RGB:
-        place = share * (len(self.stops) - 1)
-        lower = min(int(place), len(self.stops) - 2)
-        low, high = self.stops[lower], self.stops[lower + 1]
-        red, green, blue = (
-            round(a + (b - a) * (place - lower)) for a, b in zip(low, high, strict=True)
-        )
+        """The colour at a share of the way from the first stop to the last one."""
+        last = len(self.stops) - 1
+        place = share * last
+        lower = min(int(place), last - 1)
+        way = place - lower  # from the stop below to the one above
+
+        mixed = []
+        for below, above in zip(self.stops[lower], self.stops[lower + 1], strict=True):
+            mixed.append(round(below + (above - below) * way))
+        red, green, blue = mixed
         return red, green, blue
 
     def ink_on(self, colour: RGB) -> RGB:

@@ -117,13 +117,7 @@ def _add_counts(
 ) -> None:
     """The count and the share of each cell, in the cell."""
     for row, column in np.ndindex(matrix.shape):
-        share = shares[row, column]
-        axes.text(
-            column,
-            row,
-            f"{matrix[row, column]:,}\n{100 * share:.0f} %",
-            ha="center",
-            va="center",
-            fontsize=font_size,
-            color="white" if share > 0.55 else INK,
-        )
+        count, share = matrix[row, column], shares[row, column]
+        shown = f"{count:,}\n{100 * share:.0f} %"
+        colour = "white" if share > 0.55 else INK
+        axes.text(column, row, shown, ha="center", va="center", fontsize=font_size, color=colour)

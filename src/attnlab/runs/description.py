@@ -21,21 +21,21 @@ def description(state: RunState, metrics: Mapping[str, float]) -> str:
 
 def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
     """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `MAIN`."""
-    of_split = {
-        name.rpartition("/")[2]: value
-        for name, value in metrics.items()
-        if name.startswith(f"{split}/")
-    }
+    of_split = {}
+    for name, value in metrics.items():
+        if name.startswith(f"{split}/"):
+            _, _, metric = name.rpartition("/")
+            of_split[metric] = value
     return {name: of_split[name] for name in MAIN if name in of_split}
 
 
 def _result(metrics: Mapping[str, float]) -> str:
     """The main metrics of the test split, or those of the validation while there are none."""
     for split, label in (("test", "Test"), ("validation", "Latest validation")):
-        if found := main_metrics(metrics, split):
-            return (
-                f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
-            )
+        found = main_metrics(metrics, split)
+        if found:
+            shown = " · ".join(f"{name} {value:.4g}" for name, value in found.items())
+            return f"**{label}:** {shown}"
     return ""
 
 

@@ -78,27 +78,31 @@ class View:
 
     def _sections(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """Each section with its charts, in the order of reading."""
-        bars = [{"type": "BAR", "metricKey": name} for name in self.metrics]
-        tested, trained = "test/attention", "validation/attention"
+        sections: list[tuple[str, list[dict[str, Any]]]] = []
+        sections.append(("test", [_bar(name) for name in self.metrics]))
+        sections.append(("test/attention", _grid("test/attention", self.images)))
         curves: dict[str, list[dict[str, Any]]] = {}
         for name in self.curves:
-            curves.setdefault(name.rpartition("/")[0], []).append(_curve(name))
-        return [
-            ("test", bars),
-            (tested, _grid(tested, self.images)),
-            *curves.items(),
-            (trained, _grid(trained, self.images)),
-            ("train", []),
-            ("Model metrics", []),
-            ("System metrics", []),
-        ]
+            section, _, _ = name.rpartition("/")
+            curves.setdefault(section, []).append(_curve(name))
+        sections += curves.items()
+        sections.append(("validation/attention", _grid("validation/attention", self.images)))
+        # MLflow adds the charts of all other metrics.
+        sections += [(name, []) for name in ("train", "Model metrics", "System metrics")]
+        return sections
 
 
 def _section(uuid: str, name: str) -> dict[str, Any]:
     """A section of charts, which keeps its place where MLflow adds charts of other metrics."""
     section = {"uuid": uuid, "name": name, "display": True, "deleted": False}
     section |= {"isReordered": True, "isGenerated": True}
-    return {**section, **_ONE_WIDE_CARD} if name.endswith("/attention") else section
+    if name.endswith("/attention"):
+        section |= _ONE_WIDE_CARD
+    return section
+
+
+def _bar(metric: str) -> dict[str, Any]:
+    return {"type": "BAR", "metricKey": metric}
 
 
 def _curve(metric: str) -> dict[str, Any]:
@@ -113,8 +117,9 @@ def _grid(section: str, names: Sequence[str]) -> list[dict[str, Any]]:
     keys = [f"{section}/{name}" for name in names]
     # The params of a run would take more room than its picture.
     common = {"type": "IMAGE", "step": 0, "showRunParams": False}
-    single = [{**common, "imageKeys": [key], "deleted": True} for key in keys]
-    return [{**common, "imageKeys": keys, "displayName": section}, *single]
+    grid = {**common, "imageKeys": keys, "displayName": section}
+    deleted = [{**common, "imageKeys": [key], "deleted": True} for key in keys]
+    return [grid, *deleted]
 
 
 TRANSLATION = View(

@@ -45,10 +45,9 @@ def own_parts(
     Raises ExperimentError with every problem.
     """
     problems: list[str] = []
-    own_callbacks = [
-        _own_part(node, pl.Callback, f"callbacks.{name}", problems)
-        for name, node in callbacks.items()
-    ]
+    own_callbacks = []
+    for name, node in callbacks.items():
+        own_callbacks.append(_own_part(node, pl.Callback, f"callbacks.{name}", problems))
     own_loggers = []
     for name, node in loggers.items():
         needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
@@ -106,35 +105,21 @@ def build_trainer(
     """
     quiet_lightning(hardware.nodes)
     max_steps, validate_every = length_of(settings, batches)
-    own_callbacks: list[pl.Callback] = [
+    first_callbacks = [
         EndWithParent(),
         ValidationLines(),
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
-        BestCheckpoints(
-            dirpath=checkpoints,
-            filename="{step}",
-            monitor=settings.monitored_metric,
-            mode=settings.monitor_mode,
-            save_top_k=settings.keep_best,
-            enable_version_counter=False,
-        ),
-        # After BestCheckpoints, whose path and score it saves. Lightning's `save_last` would save
-        # only when BestCheckpoints does.
-        LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
+        *_checkpoint_callbacks(settings, checkpoints, save_every_minutes),
         *_optional_callbacks(settings),
     ]
-    last_callbacks: list[pl.Callback] = [ReturnFreedMemory(), ValidateAtTheEnd()]
-    if settings.average_decay is not None:
-        last_callbacks.insert(0, AveragedWeights(settings.average_decay))
-
     arguments = {
         **_hardware_arguments(hardware),
         **_length_arguments(settings, max_steps, validate_every),
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
-        "callbacks": [*own_callbacks, *callbacks, *last_callbacks],
+        "callbacks": [*first_callbacks, *callbacks, *_last_callbacks(settings)],
         # Our sampler gives each process its share of every global batch
         "use_distributed_sampler": False,
         "default_root_dir": checkpoints.parent,
@@ -145,6 +130,24 @@ def build_trainer(
     # What the config gives comes last: it may replace one of ours.
     arguments.update(trainer_arguments(options, checkpoints.parent))
     return SupervisedTrainer(**arguments)
+
+
+def _checkpoint_callbacks(
+    settings: Training, folder: Path, save_every_minutes: float | None
+) -> list[pl.Callback]:
+    """What writes the best checkpoints, and the last one."""
+    best = BestCheckpoints(
+        dirpath=folder,
+        filename="{step}",
+        monitor=settings.monitored_metric,
+        mode=settings.monitor_mode,
+        save_top_k=settings.keep_best,
+        enable_version_counter=False,
+    )
+    # After the best ones, whose path and score it saves. Lightning's `save_last` would save only
+    # when BestCheckpoints does.
+    last = LastCheckpoint(folder, save_every_minutes, settings.accumulate)
+    return [best, last]
 
 
 def _optional_callbacks(settings: Training) -> list[pl.Callback]:
@@ -158,6 +161,14 @@ def _optional_callbacks(settings: Training) -> list[pl.Callback]:
     if sys.stderr.isatty():
         callbacks.append(TrainingBar())
     return callbacks
+
+
+def _last_callbacks(settings: Training) -> list[pl.Callback]:
+    """What comes after the callbacks of the config."""
+    averaging: list[pl.Callback] = []
+    if settings.average_decay is not None:
+        averaging.append(AveragedWeights(settings.average_decay))
+    return [*averaging, ReturnFreedMemory(), ValidateAtTheEnd()]
 
 
 def _hardware_arguments(hardware: Hardware) -> dict[str, Any]:

@@ -137,9 +137,12 @@ def surest_mistakes(
 
     sentences: the records of predictions.jsonl by their row.
     """
-    wrong = [row for row in among if not sentences[row]["correct"]]
-    wrong.sort(key=lambda row: (-sentences[row]["probability"], row))
-    return wrong[:count]
+    wrong = []
+    for row in among:
+        sentence = sentences[row]
+        if not sentence["correct"]:
+            wrong.append((-sentence["probability"], row))
+    return [row for _, row in sorted(wrong)[:count]]
 
 
 def readable_rows(split: LabelledSplit) -> NDArray[np.int64]:

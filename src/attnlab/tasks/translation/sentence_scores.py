@@ -25,6 +25,11 @@ def worst_rows(
     A hypothesis that equals its reference is never among the worst. Ties put the longer reference
     first, and then the earlier row.
     """
-    wrong = [row for row in among if rows[row]["hypothesis"] != rows[row]["reference"]]
-    wrong.sort(key=lambda row: (scores[row], -len(rows[row]["reference"]), row))
-    return wrong[:count]
+    wrong = []
+    for number in among:
+        row = rows[number]
+        if row["hypothesis"] == row["reference"]:
+            continue
+        place = (scores[number], -len(row["reference"]), number)
+        wrong.append(place)
+    return [number for _, _, number in sorted(wrong)[:count]]
