@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.experiment.hydra_config import hydra_error_sentence
-from attnlab.experiment.override_text import as_typed, quoted, unreadable
+from attnlab.experiment.override_text import as_override, as_typed, quoted, unreadable
 
 PARSER = OverridesParser.create()
 
@@ -20,6 +20,16 @@ PARSER = OverridesParser.create()
 @given(st.text(st.characters(codec="utf-8")))
 def test_quoted_text_is_read_as_it_is(text):
     assert PARSER.parse_override(f"key={quoted(text)}").value() == text
+
+
+@pytest.mark.parametrize("text", [as_typed, quoted])
+@pytest.mark.parametrize(
+    "value",
+    ["a b", "10", None, True, 3, 1e-05, float("inf"), [], [1, "it's", [None, "null"], False]],
+    ids=str,
+)
+def test_value_as_an_override_is_read_as_it_is(value, text):
+    assert PARSER.parse_override(f"key={as_override(value, text)}").value() == value
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
-from attnlab.config.params import value_at
+from attnlab.config.params import leaves, value_at
 from attnlab.project import CONF
 
+# Their files go over those of all other groups.
+_OVER_ALL = ("task", "experiment", "debug")
 # `${.dropout}`, or, with a value for where there is no such place, `${oc.select:model.dropout,0.0}`
 _REFERENCE = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,([^{}]*))?\}")
 
@@ -137,6 +139,46 @@ def implied_choices(
         group: overrides.get(group, implied.get(group, "none"))
         for group in [*implied, *sorted(for_another_place - implied.keys())]
     }
+
+
+def written_by(choices: Mapping[str, str], folders: tuple[Path, ...] = (CONF,)) -> Any:
+    """The config that the files of these choices compose.
+
+    choices: {group: choice}; a group may be chosen for another place,
+        `data/tokenizer@data.source_tokenizer`.
+    """
+    written: Any = {}
+    # A file goes over those of the groups inside it.
+    inner_first = sorted(choices, key=lambda group: -group.count("/"))
+    for group in inner_first:
+        if group not in _OVER_ALL:
+            written = merged(written, _values_of(group, choices[group], folders))
+    written = merged(written, conf_file("", "config", folders).values)
+    for group in _OVER_ALL:
+        if group in choices:
+            written = merged(written, _values_of(group, choices[group], folders))
+    return written
+
+
+def _values_of(group: str, choice: str, folders: tuple[Path, ...]) -> Any:
+    """What a choice sets, in its place in the config."""
+    own_group, _, place = group.partition("@")
+    values = conf_file(own_group, choice, folders).values
+    if not place:
+        return values
+    node = value_at(values, own_group.replace("/", "."))
+    for key in reversed(place.split(".")):
+        node = {key: node}
+    return node
+
+
+def changed_settings(written: Any, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of each single setting of a config that differs from what is written."""
+    for key, value in differences(written, config, config):
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, key)
+        elif value != {} or value_at(written, key):
+            yield key, value
 
 
 def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:

@@ -10,10 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.choices import conf_file, differences, implied_choices, merged
+from attnlab.config.choices import (
+    changed_settings,
+    conf_file,
+    implied_choices,
+    merged,
+    written_by,
+)
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.errors import masked
-from attnlab.experiment.override_text import as_typed
+from attnlab.experiment.override_text import as_override
 from attnlab.project import CONF
 
 # Groups of which several choices go together, `callbacks=[lr_monitor,device_stats]`. Hydra does not
@@ -21,8 +27,6 @@ from attnlab.project import CONF
 _LISTED = ("trainer", "callbacks", "loggers", "metrics", "pictures")
 # They decide which other choices are the defaults, in this order.
 _FIRST = ("experiment", "task", "debug", "data")
-# Their files go over those of all other groups.
-_OVER_ALL = ("task", "experiment", "debug")
 # Where to write and whether to train, which says nothing of the experiment.
 _BESIDE_THE_EXPERIMENT = ("hydra", "paths", "chain", "rerun", "dry_run")
 _INPUTS = ("paths.ensemble",)
@@ -55,7 +59,7 @@ def changes(
     """
     searched = tuple(folders)
     recorded = {group: choice for group, choice in choices.items() if group not in _LISTED}
-    written = _written(recorded, searched)
+    written = written_by(recorded, searched)
     listed = list(_listed_choices(config, written, searched))
     for group, name in listed:
         written = merged(written, conf_file(group, name, searched).values)
@@ -126,38 +130,8 @@ def _has_nodes_of(section: Mapping[str, Any], written: Mapping[str, Any]) -> boo
     return True
 
 
-def _written(choices: Mapping[str, str], folders: tuple[Path, ...]) -> Any:
-    """The config that the files of these choices compose."""
-    written: Any = {}
-    # A file goes over those of the groups inside it.
-    inner_first = sorted(choices, key=lambda group: -group.count("/"))
-    for group in inner_first:
-        if group not in _OVER_ALL:
-            written = merged(written, _values_of(group, choices[group], folders))
-    written = merged(written, conf_file("", "config", folders).values)
-    for group in _OVER_ALL:
-        if group in choices:
-            written = merged(written, _values_of(group, choices[group], folders))
-    return written
-
-
-def _values_of(group: str, choice: str, folders: tuple[Path, ...]) -> Any:
-    """What a choice sets, in its place in the config.
-
-    A group may be chosen for another place: `data/tokenizer@data.source_tokenizer`.
-    """
-    own_group, _, place = group.partition("@")
-    values = conf_file(own_group, choice, folders).values
-    if not place:
-        return values
-    node = value_at(values, own_group.replace("/", "."))
-    for key in reversed(place.split(".")):
-        node = {key: node}
-    return node
-
-
 def _changed_settings(written: Any, config: Mapping[str, Any]) -> Iterator[Change]:
-    for key, value in _different(written, config):
+    for key, value in [*changed_settings(written, config), *_from_environment(written, config)]:
         section = key.partition(".")[0]
         if section in _BESIDE_THE_EXPERIMENT and key not in _INPUTS:
             continue
@@ -166,17 +140,15 @@ def _changed_settings(written: Any, config: Mapping[str, Any]) -> Iterator[Chang
         if key == "hardware.precision" and default == "auto":
             continue
         is_new = not _has(written, key)
-        override = f"{'+' if is_new else ''}{key}={_as_override(value)}"
+        override = f"{'+' if is_new else ''}{key}={as_override(value)}"
         yield Change(key, masked(override), "not set" if is_new else masked(as_text(default)))
 
 
-def _different(written: Any, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in differences(written, config, config):
-        if isinstance(value, Mapping) and value:
-            yield from leaves(value, key)
-        elif value != {} or value_at(written, key):
-            yield key, value
-    # `differences` does not compare values with an interpolation in them.
+def _from_environment(written: Any, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of the settings that name an environment variable, which the files do not.
+
+    Values with an interpolation in them are not compared with those of the files.
+    """
     for key, value in leaves(config):
         default = value_at(written, key)
         if "${oc." in str(value) and "${" not in str(default):
@@ -187,12 +159,3 @@ def _has(config: Any, path: str) -> bool:
     above, _, name = path.rpartition(".")
     section = value_at(config, above) if above else config
     return isinstance(section, Mapping) and name in section
-
-
-def _as_override(value: Any) -> str:
-    """A value in Hydra's override grammar."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_as_override, value))}]"
-    if not isinstance(value, str):
-        return as_text(value)
-    return as_typed(value)

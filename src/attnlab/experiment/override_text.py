@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
 from hydra.errors import HydraException
+
+from attnlab.config.params import as_text
 
 PARSER = OverridesParser.create()
 _SPECIAL = ",:=()[]{}"
@@ -38,6 +42,21 @@ def as_typed(text: str) -> str:
     except HydraException:
         is_plain = False
     return text if is_plain else quoted(text)
+
+
+def as_override(value: Any, text: Callable[[str], str] = as_typed) -> str:
+    """A value of a config in Hydra's override grammar.
+
+    text: how texts are written.
+    """
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, list):
+        items = [as_override(item, text) for item in value]
+        return f"[{','.join(items)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # `inf`, where JSON has `Infinity`
+    return as_text(value)
 
 
 def unreadable(override: str, is_multirun: bool = False) -> str:

@@ -12,7 +12,7 @@ from attnlab.config.params import leaves
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.command_callback import CommandCallback
-from attnlab.experiment.override_text import quoted
+from attnlab.experiment.override_text import as_override, quoted
 from attnlab.experiment.sections import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.files import atomic_file, atomic_folder
 
@@ -52,7 +52,7 @@ def compose(
                 f"'overrides=[\"{group}.<setting>=<value>\"]'"
             )
     chosen = _chosen(params)
-    places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
+    places = [f"paths.{stage}={quoted(folder)}" for stage, folder in outputs(into).items()]
     # The later override of a setting holds: the stages write where DVC looks for their outputs.
     experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
     callback = f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"
@@ -73,22 +73,8 @@ def _chosen(params: dict[str, Any]) -> list[str]:
     chosen = []
     for key, value in leaves(settings):
         if value not in (None, {}):
-            chosen.append(f"{key}={_as_override(value)}")
+            chosen.append(f"{key}={as_override(value, quoted)}")
     return chosen
-
-
-def _as_override(value: Any) -> str:
-    """A value in Hydra's override grammar."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        items = [_as_override(item) for item in value]
-        return f"[{','.join(items)}]"
-    return str(value)
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[str, list[str]]:

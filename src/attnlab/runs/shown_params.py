@@ -10,13 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.config.choices import (
-    choice_of,
-    conf_file,
-    default_choices,
-    differences,
-    merged,
-)
+from attnlab.config.choices import changed_settings, choice_of, default_choices, written_by
 from attnlab.config.params import choice_name, dotted_params, short_params, value_at
 
 # Groups whose choices are params, wherever their section is in the config.
@@ -72,27 +66,11 @@ def _choices(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _changed(config: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, str]:
     """The settings that differ from the files of these choices."""
     task = choices.get("task", "translation")
-    chosen = {**default_choices(task), **choices}
-    written: Any = conf_file("", "config").values
-    # A file of a group inside another, `model/attention`, goes over that of the group.
-    for group in sorted(chosen, key=lambda name: name.count("/")):
-        written = merged(written, conf_file(group, chosen[group]).values)
-    written = merged(written, conf_file("data", chosen["data"]).values)
-
-    changed: dict[str, Any] = {}
-    for key, value in differences(written, config, config):
-        section = key.partition(".")[0]
-        if section not in _BESIDE_THE_EXPERIMENT and value != {}:
-            _put(changed, key, value)
-    params = dotted_params(changed)
-    return {
-        key: value for key, value in params.items() if not key.endswith(("_target_", "_partial_"))
-    }
-
-
-def _put(node: dict[str, Any], key: str, value: Any) -> None:
-    """Set a value at a dotted key."""
-    *sections, name = key.split(".")
-    for section in sections:
-        node = node.setdefault(section, {})
-    node[name] = value
+    written = written_by({**default_choices(task), **choices})
+    changed = {}
+    for key, value in changed_settings(written, config):
+        section, _, _ = key.partition(".")
+        is_of_a_class = key.endswith(("_target_", "_partial_"))
+        if section not in _BESIDE_THE_EXPERIMENT and not is_of_a_class:
+            changed[key] = value
+    return dotted_params(changed)
