@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -57,27 +59,91 @@ def test_sweep_with_strategy_ddp_starts_no_point(
     assert not (folder / "runs").exists()
 
 
-def test_command_of_a_sweep_has_the_config_folder_and_the_search_path(
-    presets: Path, folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    led: list[SweepRecord] = []
+@pytest.fixture
+def led(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The arguments of each sweep that a command would lead; it ends with an error instead."""
+    calls: list[tuple[Any, ...]] = []
 
-    def lead(record: SweepRecord, *others: Any) -> nullcontext[None]:
-        led.append(record)
+    def lead(*arguments: Any) -> nullcontext[None]:
+        calls.append(arguments)
         raise ExperimentError("this test leads no sweep")
 
     monkeypatch.setattr("attnlab.experiment.sweep_plan.lead_sweep", lead)
+    return calls
+
+
+def test_command_of_a_sweep_has_the_config_folder_and_the_search_path(
+    presets: Path, folder: Path, command: Command, led: list[tuple[Any, ...]]
+) -> None:
     elsewhere = folder / "my_conf"
     elsewhere.mkdir()
     searched = f"hydra.searchpath=[file://{presets}]"
     command("train.py", "-m", "--config-dir", str(elsewhere), searched, *TINY, "seed=1,2")
 
-    (record,) = led
+    ((record, *_),) = led
+    assert isinstance(record, SweepRecord)
     assert record.command == (
         *("python", "pipelines/train.py", "-m", "--config-dir", "my_conf", searched),
         *record.overrides,
     )
     assert "seed=1,2" in record.overrides
+
+
+@pytest.mark.parametrize(
+    ("task", "overrides"),
+    [
+        ("translation", TINY),
+        ("classification", ("task=classification", "data=rt_polarity", "data.path=texts")),
+    ],
+    ids=["translation", "classification"],
+)
+def test_sweep_is_led_with_the_task_that_its_points_share(
+    task: str,
+    overrides: tuple[str, ...],
+    folder: Path,
+    command: Command,
+    led: list[tuple[Any, ...]],
+) -> None:
+    command("train.py", "-m", *overrides, "seed=1,2")
+    assert [arguments[-1] for arguments in led] == [task]
+
+
+LAUNCHERS = ("hydra", "hydra_plugins.hydra_joblib_launcher")
+
+
+@pytest.fixture
+def unset_levels() -> Iterator[None]:
+    """The loggers that Hydra may set, as a new process has them; set back after the test."""
+    loggers = [logging.getLogger(name) for name in ("", *LAUNCHERS)]
+    before = [logger.level for logger in loggers]
+    for logger in loggers[1:]:
+        logger.setLevel(logging.NOTSET)
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.parametrize(
+    ("verbose", "levels"),
+    [
+        ("false", ["WARNING", "WARNING"]),
+        ("true", ["DEBUG", "DEBUG"]),
+        ("hydra", ["DEBUG", "WARNING"]),
+        ("[hydra_plugins.hydra_joblib_launcher]", ["WARNING", "DEBUG"]),
+    ],
+)
+def test_launchers_are_silenced_unless_hydra_verbose_asks_for_them(
+    verbose: str,
+    levels: list[str],
+    folder: Path,
+    command: Command,
+    led: list[tuple[Any, ...]],
+    unset_levels: None,
+) -> None:
+    command("train.py", "-m", *TINY, "seed=1,2", f"hydra.verbose={verbose}")
+    assert len(led) == 1
+    found = [logging.getLogger(name).getEffectiveLevel() for name in LAUNCHERS]
+    assert [logging.getLevelName(level) for level in found] == levels
 
 
 def test_large_grid_is_checked_by_each_value_alone(

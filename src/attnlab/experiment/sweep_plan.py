@@ -58,6 +58,7 @@ class SweepPlan:
     processes: how the jobs run.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
     options: the command's arguments that say where the configs are.
+    verbose: `hydra.verbose`, true for all loggers, or the names of some.
     """
 
     overrides: list[str]
@@ -66,6 +67,7 @@ class SweepPlan:
     processes: JobProcesses
     experiments: list[Experiment]
     options: list[str]
+    verbose: bool | list[str]
 
     @classmethod
     def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
@@ -107,6 +109,7 @@ class SweepPlan:
             processes=job_processes(hydra.launcher, points),
             experiments=experiments,
             options=config_options(hydra),
+            verbose=_verbose(hydra.verbose),
         )
 
     @property
@@ -125,6 +128,12 @@ class SweepPlan:
             if key in keys:
                 chosen.append(override)
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
+
+    @property
+    def task(self) -> str:
+        """The name of the task of all points; empty where they are of several."""
+        names = {experiment.task.name for experiment in self.experiments}
+        return names.pop() if len(names) == 1 else ""
 
     def lead(self) -> AbstractContextManager[Any]:
         """Lead the sweep.
@@ -153,9 +162,19 @@ class SweepPlan:
             run_id=None,
             started=0.0,
         )
+        self._quieten_launchers()
+        return lead_sweep(
+            record, first.tracking, first.paths.runs_folder, self.processes, self.task
+        )
+
+    def _quieten_launchers(self) -> None:
+        """Hide what the launchers log of each job, but for what `hydra.verbose` asks for."""
+        if self.verbose is True:
+            return
+        asked_for = self.verbose or []
         for name in _LAUNCHERS:
-            logging.getLogger(name).setLevel(logging.WARNING)
-        return lead_sweep(record, first.tracking, first.paths.runs_folder, self.processes)
+            if name not in asked_for:
+                logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
@@ -170,6 +189,13 @@ def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
     deciding["sweep"] = dict(values["sweep"])
     deciding["sweep"].pop("trials", None)
     return deciding
+
+
+def _verbose(value: Any) -> bool | list[str]:
+    """`hydra.verbose`, of which one name is a list of one."""
+    if isinstance(value, bool):
+        return value
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _values(override: Override) -> list[str]:

@@ -41,17 +41,23 @@ _PATIENCE = 15.0  # seconds for a worker to close its run
 
 @contextmanager
 def lead_sweep(
-    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: JobProcesses
+    record: SweepRecord,
+    tracking: Tracking,
+    runs_folder: Path,
+    launcher: JobProcesses,
+    task: str = "",
 ) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
     launcher: jobs on this machine end when this process does.
+    task: the name of the task of all points; empty where they are of several.
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
     tracking.follow_moved_folder(runs_folder)
-    folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.for_sweep()
+    folder = SweepFolder(runs_folder / "sweeps" / record.identity)
+    of_sweep = tracking.for_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     before = psutil.Process().children(recursive=True)
     with _one_leader(folder), _terminable():
@@ -70,7 +76,7 @@ def lead_sweep(
             folder.write(record)
             points = "1 point" if record.points == 1 else f"{record.points} points"
             print(f"sweep {record.identity} ({record.name}): {points}", file=sys.stderr)
-            print(f"MLflow: {tracking.where_to_look(runs_folder)}", file=sys.stderr)
+            print(f"MLflow: {tracking.where_to_look(runs_folder, task)}", file=sys.stderr)
             progress = showing_progress(
                 folder, runs_folder, record.points, launcher, record.started
             )
