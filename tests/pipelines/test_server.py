@@ -27,17 +27,11 @@ from attnlab.experiment.composition import compose
 from attnlab.runs.shared_views import VIEWS, charts_page
 from attnlab.runs.shown_metrics import shown_name
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
+from chromium import CHROMIUM, started_browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.slow
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
 RUNS = [
     readable_name(compose([*ANY_ATTENTION, f"model/attention={score}", f"seed={seed}"]).logged)
     for score in ("bahdanau", "dot")
@@ -185,8 +179,7 @@ def page(tracked: Tracked) -> Iterator[playwright.Page]:
     if CHROMIUM is None:
         pytest.skip("Debian's chromium is not installed")
     errors: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         page = browser.new_page(viewport={"width": 1800, "height": 1200})
         page.set_default_timeout(60_000)
         playwright.expect.set_options(timeout=60_000)
@@ -199,7 +192,6 @@ def page(tracked: Tracked) -> Iterator[playwright.Page]:
         )
         open_runs(page, tracked.address)
         yield page
-        browser.close()
     assert [error for error in errors if not any(words in error for words in HARMLESS)] == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,17 +13,11 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.colour_scale import DARK, LEVELS, LIGHT
 from attnlab.plots.heat_map_html import heat_map_page
 from attnlab.plots.sentences import sentences_html
+from chromium import needs_chromium, started_browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+pytestmark = needs_chromium
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
 SOURCE = ["안녕", "<b>Grüße</b>", "<script>document.title='broken'</script>", "<eos>"]
 TARGET = ["カナ", "세요", "<eos>"]
 WEIGHTS = np.array(
@@ -40,10 +33,8 @@ SHADES = (
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[playwright.Page]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         yield browser.new_page(viewport={"width": 900, "height": 700})
-        browser.close()
 
 
 def open_in_a_frame(page: playwright.Page, inner: str, folder: Path) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,11 @@ from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
+from chromium import needs_chromium, started_browser
 from made_sweep import write_crossed_sweep, write_sweep
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
+pytestmark = [pytest.mark.slow, needs_chromium]
 NAMES = (
     "말뭉치 하나",
     "<img src=x onerror=alert(1)>",
@@ -85,8 +75,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def page(address: str) -> Iterator[playwright.Page]:
     """The page; nothing may go wrong in it, and nothing may be fetched."""
     problems: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         page = browser.new_page(viewport={"width": 1250, "height": 900})
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -99,7 +88,6 @@ def page(address: str) -> Iterator[playwright.Page]:
         )
         page.goto(address)
         yield page
-        browser.close()
     assert problems == []
 
 
@@ -183,8 +171,7 @@ def test_page_fits_its_width_has_hints_and_passes_axe(
     crossed_address: str, width: int, scheme: Any
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.goto(crossed_address)
         page.wait_for_function("document.querySelector('.hint') !== null")
@@ -209,7 +196,6 @@ def test_page_fits_its_width_has_hints_and_passes_axe(
         assert smallest >= 9.5
         violations = axe.Axe().run(page).response["violations"]
         assert [(each["id"], each["nodes"][0]["target"]) for each in violations] == []
-        browser.close()
 
 
 def test_page_of_forty_runs_is_drawn_in_a_second(tmp_path: Path) -> None:
@@ -218,10 +204,8 @@ def test_page_of_forty_runs_is_drawn_in_a_second(tmp_path: Path) -> None:
     wanted = Wanted("bleu", None, 100, 0.95, 1)
     findings = findings_of(compared.runs, wanted, lambda *_: None)
     write_comparison(compared, findings, tmp_path / "comparison", sentences=6)
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto((tmp_path / "comparison" / "index.html").as_uri())
         taken = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
-        browser.close()
     assert taken < 1000  # milliseconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,10 @@ from test_page import classification, translation, write
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.examples import write_worst
 from attnlab.evaluation.formed_attention import formed_maps
+from chromium import needs_chromium, started_browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
+pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["classification", "translation"]  # fixtures
 
 # What is wider than its place, but scrolls there, must be reachable by the keyboard and show that
@@ -55,10 +45,8 @@ COLOURS = """() => [getComputedStyle(document.body).backgroundColor,
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(params=["translation", "classification"])
