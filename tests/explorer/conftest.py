@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import threading
 import time
@@ -22,14 +21,8 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.explorer.server import application
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator
+from chromium import CHROMIUM, started_browser
 from explored_models import build_character_translator, build_review_classifier
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
 
 
 @pytest.fixture
@@ -110,14 +103,11 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
         pytest.skip("Debian's chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield started
-        started.close()
+    with started_browser() as browser:
+        yield browser
 
 
 @pytest.fixture
