@@ -40,10 +40,6 @@ class _Verdict:
         return self.measure.sign * self.pair.difference
 
     @property
-    def is_known(self) -> bool:
-        return self.pair.p is not None
-
-    @property
     def is_certain(self) -> bool:
         return self.pair.p is not None and self.pair.p < self.threshold
 
@@ -68,10 +64,10 @@ class _Verdict:
 
 def answers(findings: Findings, factors: Factors) -> list[Answer]:
     """The answers, the most important one first."""
-    systems = findings.systems
-    if len(systems) == 1:
+    num_systems = len(findings.systems)
+    if num_systems == 1:
         return [Answer("unknown", "There is one system, and nothing to compare it with.")]
-    if all(sample.seeds == 1 for sample in findings.samples.values()):
+    if len(findings.single) == num_systems:
         return [_no_verdict(findings)]
 
     found = _of_systems(findings)
@@ -84,8 +80,8 @@ def answers(findings: Findings, factors: Factors) -> list[Answer]:
 
 def rule(findings: Findings) -> str:
     """When a difference is called certain."""
-    confidence = findings.wanted.confidence
-    tested = sum(pair.p is not None for pair in findings.pairs)
+    confidence, threshold = findings.wanted.confidence, findings.wanted.threshold
+    tested = sum(pair.is_tested for pair in findings.pairs)
     if tested == 0:
         return (
             "A verdict needs two seeds or more of each system: with one, how far another seed "
@@ -94,7 +90,7 @@ def rule(findings: Findings) -> str:
     corrected = "" if tested == 1 else f", corrected by Holm's method over {tested} pairs,"
     return (
         f"A system is called better where the {100 * confidence:g} % interval of the difference "
-        f"excludes 0 and its p{corrected} is below {1 - confidence:.2g}. Intervals are over seeds "
+        f"excludes 0 and its p{corrected} is below {threshold:.2g}. Intervals are over seeds "
         "and, where the metric allows it, test sentences. A system with one seed gets no verdict."
     )
 
@@ -110,10 +106,10 @@ def _no_verdict(findings: Findings) -> Answer:
 
 def _best_single_run(findings: Findings) -> str:
     """A sentence; runs whose values look alike share the first place."""
-    measure = findings.measures.named(findings.wanted.measure)
+    measure = findings.measure
     shown = {}
     for system in findings.systems:
-        mean = findings.estimates[measure.name][system.name].mean
+        mean = findings.estimate_of(system.name).mean
         shown[system.name] = f"{measure.shown(mean)} {measure.label}"
 
     best = next(iter(shown.values()))
@@ -127,14 +123,11 @@ def _best_single_run(findings: Findings) -> str:
 
 def _of_systems(findings: Findings) -> list[Answer]:
     """The best system that has seeds against all others, or each system against the baseline."""
-    single: list[str] = []
-    several: list[str] = []
-    for system in findings.systems:
-        names = single if findings.samples[system.name].seeds == 1 else several
-        names.append(system.name)
-
-    # Systems are in the order of the ranking, the best one first.
-    leader = several[0] if findings.wanted.baseline is None else findings.wanted.baseline
+    single = findings.single
+    leader = findings.wanted.baseline
+    if leader is None:
+        # Systems are in the order of the ranking.
+        leader = next(each.name for each in findings.systems if each.name not in single)
     pairs = [_from(pair, leader) for pair in findings.pairs if leader in (pair.first, pair.second)]
     answered = _sentences(leader, _verdicts(pairs, findings))
     if single:
@@ -162,13 +155,13 @@ def _from(pair: Pair, name: str) -> Pair:
 
 
 def _verdicts(pairs: Sequence[Pair], findings: Findings) -> list[_Verdict]:
-    measure = findings.measures.named(findings.wanted.measure)
-    return [_Verdict(pair, measure, 1 - findings.wanted.confidence) for pair in pairs]
+    measure, threshold = findings.measure, findings.wanted.threshold
+    return [_Verdict(pair, measure, threshold) for pair in pairs]
 
 
 def _sentences(name: str, verdicts: Sequence[_Verdict], prefix: str = "") -> list[Answer]:
     """What is known of a system, or a value of a factor, against others."""
-    known = [verdict for verdict in verdicts if verdict.is_known]
+    known = [verdict for verdict in verdicts if verdict.pair.is_tested]
     better = [verdict for verdict in known if verdict.is_certain and verdict.gain > 0]
     worse = [verdict for verdict in known if verdict.is_certain and verdict.gain < 0]
     undecided = [verdict for verdict in known if not verdict.is_certain]
@@ -241,7 +234,7 @@ def _of_factor(factor: Factor, findings: Findings) -> list[Answer]:
 
 def interaction_sentence(interaction: Interaction, findings: Findings) -> str:
     """`The gain of dot over general depends on teacher_forcing: ...`."""
-    measure = findings.measures.named(findings.wanted.measure)
+    measure = findings.measure
     first, second = interaction.first, interaction.second
     one, another = interaction.differences
     gain, other_gain = (measure.sign * each for each in interaction.differences.values())

@@ -22,9 +22,7 @@ from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
     MlflowLinks,
-    has_letters,
     letters_sentence,
-    needs_seeds,
     notes,
     percent,
     ranking,
@@ -148,7 +146,7 @@ def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, lo
     for answer in answers(findings, factors_of(findings)):
         print(answer.text)
     print(rule(findings))
-    if needs_seeds(findings) and compared.more_seeds is not None:
+    if findings.single and compared.more_seeds is not None:
         print(f"add seeds: {compared.more_seeds}")
     print()
     Console().print(_table(findings))
@@ -163,11 +161,9 @@ def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, lo
 def _table(findings: Findings) -> Table:
     """The ranking; without groups where nothing could be tested."""
     level = percent(findings.wanted.confidence)
-    heading = findings.measures.named(findings.wanted.measure).heading
-    has_groups = has_letters(findings)
-    groups = ["group"] if has_groups else []
-    table = Table("system", heading, level, *groups, "seeds")
+    groups = ["group"] if findings.has_letters else []
+    table = Table("system", findings.measure.heading, level, *groups, "seeds")
     for row in ranking(findings):
-        letters = [row.letters] if has_groups else []
+        letters = [row.letters] if findings.has_letters else []
         table.add_row(row.system, row.value, row.interval, *letters, str(row.seeds))
     return table

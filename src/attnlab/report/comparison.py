@@ -89,7 +89,7 @@ def _content(
         "title": compared.title,
         "compared": compared,
         "wanted": findings.wanted,
-        "measure": findings.measures.named(findings.wanted.measure),
+        "measure": findings.measure,
         "level": percent(findings.wanted.confidence),
         "figures": figures_of(findings, factors),
     }
@@ -117,20 +117,15 @@ def _answers_content(findings: Findings, factors: Factors) -> dict[str, Any]:
     return {
         "answers": answers(findings, factors),
         "rule": rule(findings),
-        "needs_seeds": needs_seeds(findings),
+        "needs_seeds": bool(findings.single),
     }
-
-
-def needs_seeds(findings: Findings) -> bool:
-    """Whether a system has one seed, and with it no verdict."""
-    return any(sample.seeds == 1 for sample in findings.samples.values())
 
 
 def _ranking_content(findings: Findings) -> dict[str, Any]:
     columns = other_columns(findings)
     return {
         "ranking": ranking(findings),
-        "has_letters": has_letters(findings),
+        "has_letters": findings.has_letters,
         "letters_sentence": letters_sentence(findings),
         "notes": notes(findings),
         "columns": [column for column in columns if not column.is_constant],
@@ -146,7 +141,7 @@ def _factors_content(findings: Findings, factors: Factors) -> dict[str, Any]:
 def _pairs_content(findings: Findings) -> dict[str, Any]:
     return {
         "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
-        "is_tested": any(pair.p is not None for pair in findings.pairs),
+        "is_tested": any(pair.is_tested for pair in findings.pairs),
     }
 
 
@@ -287,11 +282,11 @@ class RankedSystem:
 
 def ranking(findings: Findings) -> list[RankedSystem]:
     """A row for each system, the best first."""
-    wanted = findings.measures.named(findings.wanted.measure)
+    wanted = findings.measure
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
         name = system.name
-        found = findings.estimates[wanted.name][name]
+        found = findings.estimate_of(name)
         interval = "–"
         if found.low is not None and found.high is not None:
             interval = f"{wanted.shown(found.low)} to {wanted.shown(found.high)}"
@@ -305,11 +300,6 @@ def ranking(findings: Findings) -> list[RankedSystem]:
         )
         rows.append(row)
     return rows
-
-
-def has_letters(findings: Findings) -> bool:
-    """Whether letters group the systems of the ranking: some pair could be tested."""
-    return bool(findings.letters[findings.wanted.measure])
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +341,7 @@ def percent(confidence: float) -> str:
 
 def letters_sentence(findings: Findings) -> str:
     """What the letters beside the systems mean, and how they were tested; empty without any."""
-    if not has_letters(findings):
+    if not findings.has_letters:
         return ""
     num_systems = len(findings.letters[findings.wanted.measure])
     count = num_systems * (num_systems - 1) // 2

@@ -140,8 +140,7 @@ class Figures:
 
 def figures_of(findings: Findings, factors: Factors) -> Figures:
     """The charts of a comparison, by the wanted measure."""
-    measures, systems = findings.measures, findings.systems
-    measure = measures.named(findings.wanted.measure)
+    measure, systems = findings.measure, findings.systems
     styles = styles_of(systems)
     scale = interval_scale(findings, measure)
     interaction, interaction_legend = _interaction(findings, factors, measure)
@@ -151,7 +150,7 @@ def figures_of(findings: Findings, factors: Factors) -> Figures:
         rows=interval_rows(findings, measure, scale, styles),
         axis=axis_row(scale),
         learning=_learning(findings, measure, styles),
-        length=_by_length(systems, measures, styles),
+        length=_by_length(systems, findings.measures, styles),
         interaction=interaction,
         interaction_legend=interaction_legend,
         parameters=_parameters(findings, factors, measure, styles),
@@ -160,7 +159,7 @@ def figures_of(findings: Findings, factors: Factors) -> Figures:
 
 def figure_files(findings: Findings, factors: Factors) -> dict[str, bytes]:
     """{file name: content} of the figures that stand alone, such as in a paper."""
-    measure = findings.measures.named(findings.wanted.measure)
+    measure = findings.measure
     figures = figures_of(findings, factors)  # of their own: an element has one place
     legend = [(style, name) for name, style in figures.styles.items()]
     scale = interval_scale(findings, measure)

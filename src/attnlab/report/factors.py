@@ -101,7 +101,7 @@ def factors_of(findings: Findings) -> Factors:
     for factor, other in combinations(factors, 2):
         found = _interactions(factor, other, cells, findings)
         tested += len(found)
-        certain += [each for each in found if each.p < 1 - findings.wanted.confidence]
+        certain += [each for each in found if each.p < findings.wanted.threshold]
     certain.sort(key=lambda each: -abs(each.change))
     return Factors(names, factors, certain, tested)
 
@@ -190,7 +190,7 @@ def _factor(name: str, cells: _Cells, findings: Findings) -> Factor:
 
     samples = {value: cells.samples({name: value}, shared) for value in cells.values_of(name)}
     levels = [Level(value, _mean(of_value)) for value, of_value in samples.items()]
-    sign = findings.measures.named(findings.wanted.measure).sign
+    sign = findings.measure.sign
     levels.sort(key=lambda level: -sign * level.mean)
 
     pairs = []

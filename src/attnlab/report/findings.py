@@ -53,6 +53,11 @@ class Wanted:
     confidence: float
     seed: int
 
+    @property
+    def threshold(self) -> float:
+        """A difference is certain where its p is below it."""
+        return 1 - self.confidence
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -72,6 +77,10 @@ class Pair:
     high: float | None
     p: float | None
     seeds: tuple[int, int]
+
+    @property
+    def is_tested(self) -> bool:
+        return self.p is not None
 
     @classmethod
     def of(
@@ -110,6 +119,29 @@ class Findings:
     samples: Mapping[str, SystemSample]
     sentence_scores: Mapping[tuple[str, str], NDArray[np.float64]]
 
+    @property
+    def measure(self) -> Measure:
+        """The wanted one."""
+        return self.measures.named(self.wanted.measure)
+
+    def estimate_of(self, system: str) -> Estimate:
+        """The mean of a system by the wanted measure."""
+        return self.estimates[self.wanted.measure][system]
+
+    def seeds_of(self, system: str) -> int:
+        """How many seeds of a system have the wanted measure."""
+        return self.samples[system].seeds
+
+    @property
+    def single(self) -> list[str]:
+        """The systems with one seed, which get no verdict; in the order of the ranking."""
+        return [system.name for system in self.systems if self.seeds_of(system.name) == 1]
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters group the systems of the ranking: some pair could be tested."""
+        return bool(self.letters[self.wanted.measure])
+
 
 def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
     """Compare runs; raises ExperimentError for an unknown baseline, or runs of two tasks."""
@@ -130,7 +162,7 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         estimates[name] = _estimates(samples, measure, wanted.confidence)
 
         p_values = _p_values(samples, list(combinations(samples, 2)))
-        letters[name] = _letters(list(samples), p_values, 1 - wanted.confidence)
+        letters[name] = _letters(list(samples), p_values, wanted.threshold)
         if name == wanted.measure:
             samples_of_wanted = samples
             pairs = _pairs(samples, p_values, wanted)
