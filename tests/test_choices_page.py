@@ -7,21 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.experiment.hydra_config import groups
+
 ROOT = Path(__file__).resolve().parent.parent
-CONF = ROOT / "conf"
 TABLES = [
     line
     for line in (ROOT / "docs" / "choices.md").read_text(encoding="utf-8").splitlines()
     if line[:2] == "| "
 ]
-# `training` is chosen by the task, and the others are not for the command line.
-NOT_FOR_USERS = {
-    ".", "model", "training", "hydra/job_logging", "hydra/launcher", "hydra/sweeper",
-    "hydra/sweeper/sampler",
-}  # fmt: skip
-GROUPS = sorted(
-    {str(path.parent.relative_to(CONF)) for path in CONF.rglob("*.yaml")} - NOT_FOR_USERS
-)
+# They are chosen by the task.
+NOT_FOR_USERS = {"model", "training"}
+CHOICES = groups()
+GROUPS = sorted(CHOICES.keys() - NOT_FOR_USERS)
 
 
 def names_in(lines: list[str]) -> set[str]:
@@ -34,9 +31,5 @@ def test_choices_page_names_every_choice_of_a_group(group):
     assert of_group, f"no row for {group}"
     # The presets stand in a table of their own.
     named = names_in(TABLES if group == "experiment" else of_group)
-    missing = (
-        {path.stem for path in (CONF / group).glob("*.yaml")}
-        - named
-        - ({"none"} if group == "search" else set())
-    )
+    missing = {*CHOICES[group]} - named - ({"none"} if group == "search" else set())
     assert not missing

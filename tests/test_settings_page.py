@@ -99,7 +99,7 @@ def test_settings_files_are_what_the_command_writes(tmp_path: Path) -> None:
 def test_settings_page_names_every_choice_and_says_what_it_is() -> None:
     sections = re.split(r"^## `(.+)`$", PAGE, flags=re.MULTILINE)[1:]
     named = {
-        group: dict(re.findall(r"^\| `(\w+)`(?: \(default\))? \| (.*) \|$", text, re.MULTILINE))
+        group: dict(re.findall(r"^\| `([\w/]+)`(?: \(default\))? \| (.*) \|$", text, re.MULTILINE))
         for group, text in zip(sections[::2], sections[1::2], strict=True)
     }
     assert {group: sorted(choices) for group, choices in named.items()} == groups()
@@ -178,7 +178,7 @@ def test_meanings_come_from_the_class_and_then_from_its_bases() -> None:
             "sweep=optuna",
             "launcher=slurm",
         ),
-        ("task=classification", "experiment=lesson_classifier"),
+        ("task=classification", "experiment=lesson/classifier"),
         ("model.attention._target_=my_scores.MyScore", "+model.attention.anything=[1,2]"),
     ],
     ids=",".join,

@@ -1,6 +1,7 @@
 """Every YAML of conf/data composes and binds; the tokeniser can be chosen for each."""
 
 import inspect
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from attnlab.config.binding import bind
-from attnlab.data.corpus import Corpus
-from attnlab.data.hub import LabelledCorpus
+from attnlab.data.corpus import Corpus, SentenceCorpus
 from attnlab.data.tokenizer import TokenizerTrainer
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -25,7 +25,10 @@ def composed(*overrides: str) -> dict[str, Any]:
 
 
 def kind_of(node: dict[str, Any]) -> type:
-    return LabelledCorpus if node["_target_"].endswith("LabelledCorpus") else Corpus
+    """The base class of the corpus that a node names, by the task that it goes with."""
+    module, _, name = node["_target_"].rpartition(".")
+    corpus = getattr(import_module(module), name)
+    return SentenceCorpus if issubclass(corpus, SentenceCorpus) else Corpus
 
 
 @pytest.mark.parametrize("name", CORPORA)

@@ -203,7 +203,7 @@ def test_sections_of_another_task_are_refused_in_a_sentence(
 
 
 CHOICES = [
-    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier",
+    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson/classifier",
     "model/encoder=gru", "model/attention=general", "model/normaliser=sparsemax",
     "model/projection=linear", "model/heads=multi", "model/scope=local_p", "padding=unmasked_read",
     "data/tokenizer=character", "training/schedule=plateau",

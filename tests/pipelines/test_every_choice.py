@@ -1,4 +1,4 @@
-"""Every choice of every model group, and every preset named after a paper, at the real entry point.
+"""Every choice of every model group, every preset of a paper and of a lesson, at the entry point.
 
 Each of them trains.
 """
@@ -59,9 +59,8 @@ TOGETHER = [
     ("attention=uniform",),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
-PAPERS = sorted(
-    path.stem for path in (*PRESETS("*20[0-9][0-9]*.yaml"), *PRESETS("lesson_bahdanau.yaml"))
-)
+PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))
+LESSONS = sorted(path.stem for path in PRESETS("lesson/*.yaml"))
 
 
 def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:
@@ -98,6 +97,18 @@ def test_every_choice_of_the_model(
 def test_every_preset_of_a_paper(paper: str, command: Command, folder: Path) -> None:
     metrics = trains(command, folder, f"experiment={paper}")
     assert 0 < metrics["token_nll"] < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_every_preset_of_a_lesson(lesson: str, command: Command, folder: Path) -> None:
+    """On the data that come with it, cut short."""
+    short = ("training.max_steps=2", "training.validate_every=2", "tracking=none")
+    succeeded(command("train.py", f"experiment=lesson/{lesson}", *short))
+    (metrics,) = (folder / "runs" / "plain").glob("*/*/metrics.json")
+    measured = json.loads(metrics.read_text())
+    nll = measured.get("token_nll", measured.get("nll"))
+    assert 0 < nll < 10
 
 
 def test_tied_embeddings_over_a_joint_vocabulary(command: Command, folder: Path) -> None:

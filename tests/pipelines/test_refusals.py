@@ -10,6 +10,14 @@ from entry_points import ATTENTIONS, Command, Ended
 
 CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
+    "renamed preset": (
+        "experiment=lesson_bahdanau",
+        "error: experiment=lesson_bahdanau is now experiment=lesson/bahdanau\n",
+    ),
+    "preset of a lesson": (
+        "experiment=lesson/dott",
+        "; got 'lesson/dott' (did you mean lesson/dot?)",
+    ),
     "group": (
         "foo/bar=x",
         "foo/bar is not a group of the config; the groups are: callbacks, data, data/tokenizer,",

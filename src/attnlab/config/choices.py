@@ -43,6 +43,7 @@ class ConfFile(NamedTuple):
 def conf_file(group: str, choice: str, folders: tuple[Path, ...] = (CONF,)) -> ConfFile:
     """The file of a choice; empty where there is none.
 
+    choice: `dot`, or `lesson/dot` for a file in a folder of the group.
     folders: of configs, in the order in which they are searched.
     """
     paths = [folder / group / f"{choice}.yaml" for folder in folders]

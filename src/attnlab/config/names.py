@@ -159,10 +159,11 @@ def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
 def _presets_of(task: str) -> list[str]:
     """The presets of a task; those that others build on come first."""
     of_task = []
-    for path in (CONF / "experiment").glob("*.yaml"):
-        preset = conf_file("experiment", path.stem)
-        if preset.overrides.get("task", "translation") == task:
-            of_task.append(path.stem)
+    folder = CONF / "experiment"
+    for path in folder.rglob("*.yaml"):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if conf_file("experiment", name).overrides.get("task", "translation") == task:
+            of_task.append(name)
     return sorted(of_task, key=lambda name: (conf_file("experiment", name).bases, name))
 
 
@@ -199,8 +200,10 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         if not _has_choice(config, place):
             continue
         node = value_at(config, place)
-        # The tokenizer of one side is by default that of both sides.
-        default = defaults.get(group) if place == group.replace("/", ".") else "none"
+        default = defaults.get(group)
+        if place != group.replace("/", "."):
+            # The tokenizer of one side is that of both sides, unless the file of the data has one.
+            default = defaults.get(f"{group}@{place}", "none")
         chosen: str | None = "none"
         if node is not None or default != "none":
             chosen = choice_of(group, node, default)

@@ -1,4 +1,4 @@
-"""Settings and classes that have another name today, and configs with their old names.
+"""Settings, choices and classes that have another name today, and configs with their old names.
 
 A command with an old name is refused with the new one. Model folders and runs of earlier versions
 keep the config that they were trained with; `with_new_names` is what they say in today's names.
@@ -18,6 +18,11 @@ _NEW_NAMES = {
 # Two settings that one list has replaced.
 _BETAS = (f"{_OPTIMIZER}.beta1", f"{_OPTIMIZER}.beta2")
 
+_NEW_CHOICES = {
+    ("experiment", "lesson_bahdanau"): "lesson/bahdanau",
+    ("experiment", "lesson_classifier"): "lesson/classifier",
+}
+
 _WRAPPERS = "attnlab.training.optimisation."
 _NEW_TARGETS = {
     f"{_WRAPPERS}Adam": "torch.optim.AdamW",
@@ -32,6 +37,11 @@ def new_name(path: str) -> str | None:
     if path in _BETAS:
         return f"{_OPTIMIZER}.betas"
     return _NEW_NAMES.get(path)
+
+
+def new_choice(group: str, choice: str) -> str | None:
+    """Today's name of a choice of a group, or None if it has not changed."""
+    return _NEW_CHOICES.get((group, choice))
 
 
 def new_target(target: Any) -> str | None:

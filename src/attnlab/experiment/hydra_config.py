@@ -21,12 +21,13 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from attnlab.config.choices import conf_file
 from attnlab.config.params import value_at
-from attnlab.config.renamed import new_name
+from attnlab.config.renamed import new_choice, new_name
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
 from attnlab.project import CONF
 from attnlab.runs.sweep_settings import directions, workers
 
+PRESETS = "experiment"
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 
 # Which way a sweep's objectives are better depends on what training monitors.
@@ -77,13 +78,19 @@ def choose_direction(config: DictConfig) -> None:
 
 
 def groups(folders: Sequence[Path] = (CONF,)) -> dict[str, list[str]]:
-    """{group: its choices}, of Hydra's own nothing."""
+    """{group: its choices}, of Hydra's own nothing.
+
+    A folder in `experiment` is no group, but a part of its presets' names: `lesson/dot`.
+    """
     found: dict[str, set[str]] = {}
     for folder in folders:
         for file in folder.rglob("*.yaml"):
-            place = file.relative_to(folder).parent.as_posix()
-            if place.split("/")[0] not in (".", "hydra"):
-                found.setdefault(place, set()).add(file.stem)
+            place, _, choice = file.relative_to(folder).with_suffix("").as_posix().rpartition("/")
+            if place.startswith(f"{PRESETS}/"):
+                choice = f"{place.removeprefix(f'{PRESETS}/')}/{choice}"
+                place = PRESETS
+            if place.split("/")[0] not in ("", "hydra"):
+                found.setdefault(place, set()).add(choice)
     return {place: sorted(choices) for place, choices in sorted(found.items())}
 
 
@@ -243,11 +250,7 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
     arguments: those of the command.
     """
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        group, _, choice = error.missing_cfg_file.rpartition("/")
-        return (
-            f"{group} must be one of {', '.join(error.options)}; got "
-            f"{choice!r}{_hint(choice, error.options)}"
-        )
+        return _missing_choice(error.missing_cfg_file, error.options)
     if isinstance(error, OverrideParseException):
         is_multirun = "-m" in arguments or "--multirun" in arguments
         return unreadable(error.override, is_multirun)
@@ -265,6 +268,23 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
             return sentence
     # Hydra's own sentences go on in further lines, which say what to write instead.
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _missing_choice(path: str, options: Sequence[str]) -> str:
+    """An error for a choice that a group has no file for.
+
+    path: `model/attention/dott`.
+    options: the files beside it.
+    """
+    group, _, choice = path.rpartition("/")
+    if group.startswith(f"{PRESETS}/"):
+        folder = group.removeprefix(f"{PRESETS}/")
+        group, choice = PRESETS, f"{folder}/{choice}"
+        options = [f"{folder}/{option}" for option in options]
+    renamed = new_choice(group, choice)
+    if renamed is not None:
+        return f"{group}={choice} is now {group}={renamed}"
+    return f"{group} must be one of {', '.join(options)}; got {choice!r}{_hint(choice, options)}"
 
 
 def _no_choice(arguments: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""Small grammars that write sentence pairs with gold links, a file for each pair of languages."""
