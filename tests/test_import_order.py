@@ -41,6 +41,7 @@ LEVELS = {
     "report": 11,
     "studies": 12,
     "api": 13,
+    "course": 14,
     "explorer": 14,
     "commands": 15,
     "__init__": 16,  # the names that `import attnlab` offers

@@ -19,10 +19,11 @@ from contextlib import suppress
 
 import attnlab
 from attnlab.commands.arguments import add_classify, add_explore, add_score, add_translate
+from attnlab.commands.course import add_check
 from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
 from attnlab.errors import ExperimentError, masked
 
-SUBCOMMANDS = (add_pipelines, add_translate, add_classify, add_score, add_explore)
+SUBCOMMANDS = (add_pipelines, add_translate, add_classify, add_score, add_explore, add_check)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,1 @@
+"""The graded exercises of the course in docs/course/."""

@@ -1,0 +1,139 @@
+"""Exercises in which a student draws a conclusion from a sweep of several seeds.
+
+The file is a YAML mapping: which sweep, which metric, which two systems, and what follows. It is
+right if the statistics of the seeds support it: at least three seeds of each system, and for a
+difference a 95 % interval (Welch's) that excludes 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from attnlab.course.sentence import Sentence
+from attnlab.errors import ExperimentError, show
+from attnlab.evaluation.measures import Measure
+from attnlab.report.compared_runs import System, systems_of
+from attnlab.report.run_sources import runs_of_sweep
+from attnlab.runs.sweep_record import LAST, find_sweep
+from attnlab.studies.verdicts import Interval, welch_interval
+
+FEWEST_SEEDS = 3
+Verdict = Literal["better", "worse", "undecided"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a student says of a sweep.
+
+    system, than: the two that are compared, by the names that compare.py prints.
+    metric: a metric of the test split.
+    conclusion: system is `better` or `worse` than the other, or `undecided`.
+    sweep: as compare.py takes it. runs: the folder of the runs.
+    """
+
+    system: str
+    than: str
+    metric: str
+    conclusion: Verdict
+    sweep: str = LAST
+    runs: str = "runs"
+
+
+def read_conclusion(values: Mapping[str, Any]) -> Conclusion:
+    """Raises ExperimentError with every problem of the file's fields."""
+    names = [field.name for field in fields(Conclusion)]
+    problems = []
+    for name in ("system", "than", "metric", "conclusion"):
+        if values.get(name) is None:
+            problems.append(f"{name} is missing; the file has {', '.join(names)}")
+    for name in values:
+        if name not in names:
+            problems.append(f"{name} is unknown; the file has {', '.join(names)}")
+    verdict = values.get("conclusion")
+    if verdict is not None and verdict not in VERDICTS:
+        problems.append(f"conclusion must be one of {', '.join(VERDICTS)}, got {show(verdict)}")
+    if problems:
+        raise ExperimentError(problems)
+    return Conclusion(**{name: str(value) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def grade_conclusion(conclusion: Conclusion, folder: Path) -> list[Sentence]:
+    """Why the sweep does not support the conclusion; nothing where it does.
+
+    folder: that of the student's file, which `runs` is relative to.
+
+    Raises ExperimentError where the sweep, a system or the metric is not there.
+    """
+    runs_folder = folder / conclusion.runs
+    compared = runs_of_sweep(find_sweep(runs_folder, conclusion.sweep), runs_folder)
+    systems = {system.name: system for system in systems_of(compared.runs)}
+    measure = compared.measures.chosen(
+        conclusion.metric, [(run.name, run.measured) for run in compared.runs]
+    )
+    first = _system(systems, conclusion.system, "system")
+    second = _system(systems, conclusion.than, "than")
+
+    too_few = _too_few_seeds((first, second), measure)
+    if too_few:
+        return too_few
+    difference = welch_interval(first.measured(measure.name), second.measured(measure.name))
+    if verdict_on(difference, measure) == conclusion.conclusion:
+        return []
+    return [_refusal(difference, measure, conclusion)]
+
+
+def verdict_on(difference: Interval, measure: Measure) -> Verdict:
+    """What an interval says; it lies on one side of 0, or says nothing."""
+    assert difference.low is not None
+    assert difference.high is not None
+    ends = sorted((measure.sign * difference.low, measure.sign * difference.high))
+    if ends[0] > 0:
+        return "better"
+    if ends[1] < 0:
+        return "worse"
+    return "undecided"
+
+
+def _system(systems: Mapping[str, System], name: str, field: str) -> System:
+    if name not in systems:
+        raise ExperimentError(
+            f"{field} must be one of the sweep's systems, {', '.join(map(show, systems))}, "
+            f"got {show(name)}"
+        )
+    return systems[name]
+
+
+def _too_few_seeds(systems: Sequence[System], measure: Measure) -> list[Sentence]:
+    found = []
+    for system in systems:
+        seeds = len(system.measured(measure.name))
+        if seeds < FEWEST_SEEDS:
+            found.append(
+                Sentence(
+                    f"{system.name}의 시드가 {seeds}개뿐입니다. 시드가 {FEWEST_SEEDS}개보다 적으면 "
+                    "한 번의 우연을 구별할 수 없습니다.",
+                    f"{system.name} has {seeds} seed(s); with fewer than {FEWEST_SEEDS} nothing "
+                    "tells a difference from luck.",
+                )
+            )
+    return found
+
+
+def _refusal(difference: Interval, measure: Measure, conclusion: Conclusion) -> Sentence:
+    shown = difference.shown(measure, signed=True)
+    ko = f"{measure.label}의 차이는 평균과 95 % 구간으로 {shown}입니다. "
+    en = f"the difference in {measure.label} is {shown} (mean and 95 % interval); "
+    if verdict_on(difference, measure) == "undecided":
+        ko += "구간에 0이 들어 있으므로, 이 시드들로는 어느 쪽이 낫다고 말할 수 없습니다."
+        en += "the interval contains 0, so these seeds do not say which is better."
+    elif conclusion.conclusion == "undecided":
+        ko += "구간에 0이 들어 있지 않습니다. 이 시드들은 결론을 내기에 충분합니다."
+        en += "the interval excludes 0: these seeds are enough for a conclusion."
+    else:
+        ko += "결론의 방향이 반대입니다."
+        en += "the conclusion points the other way."
+    return Sentence(ko, en)

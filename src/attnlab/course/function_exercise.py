@@ -1,0 +1,273 @@
+"""Exercises in which a student writes a function; it is tried against the reference.
+
+The inputs are drawn anew for each seed and are of several kinds: several sizes of the batch, one
+sentence alone, sentences of one length, pads on either side, large scores. The first kind on which
+a function differs from the reference is what the student reads about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.course.sentence import Sentence, shape_text
+from attnlab.course.student_file import Answer, Call, call_functions
+
+Array = NDArray[Any]
+Inputs = tuple[Any, ...]
+
+# Inputs are float32 (large scores float64); a sum of some dozen products is right to about 1e-6.
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-4, 1e-5
+TIME_LIMIT = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A frequent mistake: what it computes, and how its results differ from the right ones."""
+
+    function: Callable[..., Any]
+    ko: str
+    en: str
+
+
+# Says how results differ: of the inputs, the student's results and the right ones.
+Property = Callable[[Inputs, Sequence[Array], Sequence[Array]], Sentence | None]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionExercise:
+    """A function that a student writes.
+
+    arguments: their names, in order.
+    draw: the inputs of every kind.
+    reference: the right function, with NumPy.
+    returns: the names of its results.
+    mistakes: are recognised by their results, the first one that agrees.
+    properties: are looked at where no mistake is recognised.
+    gradient: whether the first result must let gradients through, where it is a torch tensor.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    draw: Callable[[np.random.Generator], list[Inputs]]
+    reference: Callable[..., Any]
+    returns: tuple[str, ...] = ("result",)
+    mistakes: tuple[Mistake, ...] = ()
+    properties: tuple[Property, ...] = ()
+    gradient: bool = True
+
+    def right(self, inputs: Inputs) -> list[Array]:
+        return results_of(self.reference, inputs)
+
+
+def results_of(function: Callable[..., Any], inputs: Inputs) -> list[Array]:
+    """The results of a function of ours as arrays; real inputs are computed in float64."""
+    exact = [_as_exact(value) for value in inputs]
+    with np.errstate(all="ignore"):
+        returned = function(*exact)
+    parts = returned if isinstance(returned, tuple) else (returned,)
+    return [np.asarray(part) for part in parts]
+
+
+def _as_exact(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.float64)
+    return value
+
+
+def grade_functions(
+    exercises: Sequence[FunctionExercise], file: Path, seed: int, seconds: float = TIME_LIMIT
+) -> list[Sentence]:
+    """What is wrong with the functions of a file; nothing where all are right."""
+    drawn = []
+    calls = []
+    for exercise in exercises:
+        # The name, too, so that no two functions are tried on the same numbers.
+        generator = np.random.default_rng([seed, *exercise.name.encode()])
+        for inputs in exercise.draw(generator):
+            drawn.append((exercise, inputs))
+            calls.append(Call(exercise.name, inputs, len(exercise.returns), exercise.gradient))
+
+    answers = call_functions(file, calls, seconds)
+    findings: dict[str, list[Sentence]] = {}
+    for (exercise, inputs), answer in zip(drawn, answers, strict=True):
+        if not findings.get(exercise.name):
+            findings[exercise.name] = _findings(exercise, inputs, answer, file, seconds)
+    sentences = [sentence for found in findings.values() for sentence in found]
+    return list(dict.fromkeys(sentences))  # a file that cannot be read is so for every function
+
+
+def _findings(
+    exercise: FunctionExercise, inputs: Inputs, answer: Answer, file: Path, seconds: float
+) -> list[Sentence]:
+    """What is wrong with the answer to one call."""
+    failure = _failure(exercise, answer, file, seconds)
+    if failure is not None:
+        return [failure]
+
+    found = []
+    right = exercise.right(inputs)
+    malformed = _malformed(exercise, inputs, answer.results, right)
+    if malformed is not None:
+        found.append(malformed)
+    elif not _agree(answer.results, right):
+        found += _differences(exercise, inputs, answer.results, right)
+    elif answer.without_gradient:
+        names = ", ".join(exercise.arguments[place] for place in answer.without_gradient)
+        found.append(
+            _about(
+                exercise,
+                inputs,
+                f"값은 맞지만, 결과에서 {names} 쪽으로 기울기가 흐르지 않습니다. "
+                "이대로는 모델이 학습되지 않습니다.",
+                f"the values are right, but no gradient flows from the result to {names}; "
+                "a model would not learn.",
+            )
+        )
+    if answer.changed:
+        names = ", ".join(exercise.arguments[place] for place in answer.changed)
+        found.append(
+            _about(
+                exercise,
+                inputs,
+                f"입력으로 받은 {names}의 값을 바꾸었습니다. 입력은 그대로 두어야 합니다.",
+                f"it changes its input {names}; inputs must stay as they are.",
+            )
+        )
+    return found
+
+
+def _about(exercise: FunctionExercise, inputs: Inputs, ko: str, en: str) -> Sentence:
+    """A sentence behind the function's name and the shapes of the inputs that it is about."""
+    shapes = []
+    for name, value in zip(exercise.arguments, inputs, strict=True):
+        if isinstance(value, np.ndarray) and value.ndim > 1:
+            shapes.append(f"{name} {shape_text(value.shape)}")
+    place = exercise.name
+    if shapes:
+        place = f"{place} [{', '.join(shapes)}]"
+    return Sentence(f"{place}: {ko}", f"{place}: {en}")
+
+
+def _failure(
+    exercise: FunctionExercise, answer: Answer, file: Path, seconds: float
+) -> Sentence | None:
+    """The sentence on a call without results."""
+    name, code = exercise.name, answer.code
+    arguments = ", ".join(exercise.arguments)
+    if answer.status == "missing":
+        return Sentence(
+            f"{file.name}에 함수 {name}({arguments})가 없습니다.",
+            f"{file.name} has no function {name}({arguments}).",
+        )
+    if answer.status == "failed":
+        place = f"{file.name}:{answer.line}" if answer.line is not None else file.name
+        error = f"{answer.type}: {answer.message}" if answer.message else answer.type
+        return Sentence(f"{place}에서 오류가 났습니다: {error}", f"error at {place}: {error}")
+    if answer.status == "no numbers":
+        return Sentence(
+            f"{name}: 텐서나 배열이 아니라 {answer.type} 값을 돌려주었습니다.",
+            f"{name} returns {answer.type} where a tensor or an array must be.",
+        )
+    if answer.status == "too slow":
+        return Sentence(
+            f"{file.name}: {seconds:g}초 안에 끝나지 않았습니다.",
+            f"{file.name} did not end within {seconds:g} seconds.",
+        )
+    if answer.status == "ended":
+        return Sentence(
+            f"{file.name}: 실행 도중에 프로그램이 종료 코드 {code}로 끝났습니다.",
+            f"{file.name} ended the program with exit code {code}.",
+        )
+    return None
+
+
+def _malformed(
+    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
+) -> Sentence | None:
+    """The sentence on results whose number, shapes or kinds are not the right ones."""
+    if len(results) != len(right):
+        names = ", ".join(exercise.returns)
+        return _about(
+            exercise,
+            inputs,
+            f"결과가 {len(right)}개({names})여야 하는데 {len(results)}개입니다.",
+            f"it must return {len(right)} results ({names}), and returns {len(results)}.",
+        )
+    for name, ours, theirs in zip(exercise.returns, results, right, strict=True):
+        if ours.shape != theirs.shape:
+            shape, wanted = shape_text(ours.shape), shape_text(theirs.shape)
+            return _about(
+                exercise,
+                inputs,
+                f"{name}의 모양이 {wanted}이어야 하는데 {shape}입니다.",
+                f"{name} must have the shape {wanted}, and has {shape}.",
+            )
+        if not np.isfinite(ours.astype(np.float64)).all():
+            return _about(
+                exercise,
+                inputs,
+                f"{name}에 NaN이나 무한대가 들어 있습니다.",
+                f"{name} contains NaN or infinity.",
+            )
+    return None
+
+
+def _agree(results: Sequence[Array], right: Sequence[Array]) -> bool:
+    """Whether all results are right, within the tolerance."""
+    for ours, theirs in zip(results, right, strict=True):
+        if ours.shape != theirs.shape:
+            return False
+        if not np.allclose(
+            ours.astype(np.float64),
+            theirs.astype(np.float64),
+            rtol=RELATIVE_TOLERANCE,
+            atol=ABSOLUTE_TOLERANCE,
+        ):
+            return False
+    return True
+
+
+def _differences(
+    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
+) -> list[Sentence]:
+    """In what the results differ: by a known mistake, by properties, or else by numbers."""
+    for mistake in exercise.mistakes:
+        try:
+            wrong = results_of(mistake.function, inputs)
+        except (ValueError, IndexError):  # inputs of these shapes do not allow this mistake
+            continue
+        if len(wrong) == len(results) and _agree(results, wrong):
+            return [_about(exercise, inputs, mistake.ko, mistake.en)]
+
+    found = []
+    for look in exercise.properties:
+        sentence = look(inputs, results, right)
+        if sentence is not None:
+            found.append(_about(exercise, inputs, sentence.ko, sentence.en))
+    return found or [_largest_difference(exercise, inputs, results, right)]
+
+
+def _largest_difference(
+    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
+) -> Sentence:
+    """Where the first wrong result differs most."""
+    for name, ours, theirs in zip(exercise.returns, results, right, strict=True):
+        if _agree([ours], [theirs]):
+            continue
+        distance = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+        place = np.unravel_index(int(distance.argmax()), distance.shape)
+        index = cast("list[int]", [int(number) for number in place])
+        got, wanted = float(ours[place]), float(theirs[place])
+        return _about(
+            exercise,
+            inputs,
+            f"{name}{index}의 값이 {got:.4f}인데, 기준 구현에서는 {wanted:.4f}입니다.",
+            f"{name}{index} is {got:.4f}, where the reference has {wanted:.4f}.",
+        )
+    raise AssertionError("the results agree")
