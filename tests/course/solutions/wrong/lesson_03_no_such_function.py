@@ -1,0 +1,4 @@
+# says: has no function attention(query, keys, values, mask)
+import numpy as np
+
+del attention

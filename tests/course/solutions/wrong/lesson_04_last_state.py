@@ -1,0 +1,11 @@
+# says: luong_step
+import torch
+from torch.nn.functional import linear
+
+
+def luong_step(states, t, encoder_states, mask, W_c, b_c, W_y, b_y):
+    s = states[:, -1]
+    alpha = dot_scores(s, encoder_states).masked_fill(~mask, -torch.inf).softmax(1)
+    a = torch.einsum("bs,bsh->bh", alpha, encoder_states)
+    s_tilde = torch.tanh(linear(torch.cat([a, s], 1), W_c, b_c))
+    return linear(s_tilde, W_y, b_y).softmax(1)

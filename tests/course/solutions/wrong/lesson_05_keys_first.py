@@ -1,0 +1,7 @@
+# says: joined as [h; s]
+import torch
+
+
+def concat(query, keys, W_a, W_b):
+    repeated = query[:, None].expand(-1, keys.shape[1], -1)
+    return torch.tanh(torch.cat([keys, repeated], 2) @ W_b.T) @ W_a

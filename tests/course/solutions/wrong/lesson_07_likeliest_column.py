@@ -1,0 +1,3 @@
+# says: the one column with the largest weight
+def context(F, alpha):
+    return F[:, alpha.argmax()]
