@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +62,6 @@ class FunctionExercise:
     properties: tuple[Property, ...] = ()
     gradient: bool = True
 
-    def right(self, inputs: Inputs) -> list[Array]:
-        return results_of(self.reference, inputs)
-
 
 def results_of(function: Callable[..., Any], inputs: Inputs) -> list[Array]:
     """The results of a function of ours as arrays; real inputs are computed in float64."""
@@ -84,57 +82,92 @@ def grade_functions(
     exercises: Sequence[FunctionExercise], file: Path, seed: int, seconds: float = TIME_LIMIT
 ) -> list[Sentence]:
     """What is wrong with the functions of a file; nothing where all are right."""
-    drawn = []
     calls = []
     for exercise in exercises:
         # The name, too, so that no two functions are tried on the same numbers.
         generator = np.random.default_rng([seed, *exercise.name.encode()])
         for inputs in exercise.draw(generator):
-            drawn.append((exercise, inputs))
             calls.append(Call(exercise.name, inputs, len(exercise.returns), exercise.gradient))
 
     answers = call_functions(file, calls, seconds)
-    findings: dict[str, list[Sentence]] = {}
-    for (exercise, inputs), answer in zip(drawn, answers, strict=True):
-        if not findings.get(exercise.name):
-            findings[exercise.name] = _findings(exercise, inputs, answer, file, seconds)
-    sentences = [sentence for found in findings.values() for sentence in found]
-    return list(dict.fromkeys(sentences))  # a file that cannot be read is so for every function
+    found: list[Sentence] = []
+    for exercise in exercises:
+        tried = []
+        for call, answer in zip(calls, answers, strict=True):
+            if call.function == exercise.name:
+                tried.append(Trial(exercise, tuple(call.arguments), answer))
+        found += _first_findings(tried, file, seconds)
+    return list(dict.fromkeys(found))  # a file that cannot be read is so for every function
 
 
-def _findings(
-    exercise: FunctionExercise, inputs: Inputs, answer: Answer, file: Path, seconds: float
-) -> list[Sentence]:
-    """What is wrong with the answer to one call."""
-    failure = _failure(exercise, answer, file, seconds)
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A function was called with these inputs, and this came of it."""
+
+    exercise: FunctionExercise
+    inputs: Inputs
+    answer: Answer
+
+    @cached_property
+    def right(self) -> list[Array]:
+        return results_of(self.exercise.reference, self.inputs)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the results have the right shapes."""
+        shapes = [result.shape for result in self.answer.results]
+        return shapes == [result.shape for result in self.right]
+
+    def about(self, ko: str, en: str) -> Sentence:
+        """A sentence behind the function's name and the shapes of the inputs."""
+        shapes = []
+        for name, value in zip(self.exercise.arguments, self.inputs, strict=True):
+            if isinstance(value, np.ndarray) and value.ndim > 1:
+                shapes.append(f"{name} {shape_text(value.shape)}")
+        place = self.exercise.name
+        if shapes:
+            place = f"{place} [{', '.join(shapes)}]"
+        return Sentence(f"{place}: {ko}", f"{place}: {en}")
+
+
+def _first_findings(tried: Sequence[Trial], file: Path, seconds: float) -> list[Sentence]:
+    """What is wrong with the first trial of a function that did not go right."""
+    for trial in tried:
+        found = _findings(trial, tried, file, seconds)
+        if found:
+            return found
+    return []
+
+
+def _findings(trial: Trial, tried: Sequence[Trial], file: Path, seconds: float) -> list[Sentence]:
+    """What is wrong with one trial of a function.
+
+    tried: all of its trials, which a known mistake must explain.
+    """
+    failure = _failure(trial.exercise, trial.answer, file, seconds)
     if failure is not None:
         return [failure]
 
     found = []
-    right = exercise.right(inputs)
-    malformed = _malformed(exercise, inputs, answer.results, right)
+    malformed = _malformed(trial)
     if malformed is not None:
         found.append(malformed)
-    elif not _agree(answer.results, right):
-        found += _differences(exercise, inputs, answer.results, right)
-    elif answer.without_gradient:
-        names = ", ".join(exercise.arguments[place] for place in answer.without_gradient)
+    elif not _agree(trial.answer.results, trial.right):
+        found += _differences(trial, tried)
+    elif trial.answer.without_gradient:
+        names = _names(trial, trial.answer.without_gradient)
         found.append(
-            _about(
-                exercise,
-                inputs,
+            trial.about(
                 f"값은 맞지만, 결과에서 {names} 쪽으로 기울기가 흐르지 않습니다. "
                 "이대로는 모델이 학습되지 않습니다.",
                 f"the values are right, but no gradient flows from the result to {names}; "
                 "a model would not learn.",
             )
         )
-    if answer.changed:
-        names = ", ".join(exercise.arguments[place] for place in answer.changed)
+    if trial.answer.changed:
+        names = _names(trial, trial.answer.changed)
         found.append(
-            _about(
-                exercise,
-                inputs,
+            trial.about(
                 f"입력으로 받은 {names}의 값을 바꾸었습니다. 입력은 그대로 두어야 합니다.",
                 f"it changes its input {names}; inputs must stay as they are.",
             )
@@ -142,16 +175,8 @@ def _findings(
     return found
 
 
-def _about(exercise: FunctionExercise, inputs: Inputs, ko: str, en: str) -> Sentence:
-    """A sentence behind the function's name and the shapes of the inputs that it is about."""
-    shapes = []
-    for name, value in zip(exercise.arguments, inputs, strict=True):
-        if isinstance(value, np.ndarray) and value.ndim > 1:
-            shapes.append(f"{name} {shape_text(value.shape)}")
-    place = exercise.name
-    if shapes:
-        place = f"{place} [{', '.join(shapes)}]"
-    return Sentence(f"{place}: {ko}", f"{place}: {en}")
+def _names(trial: Trial, places: Sequence[int]) -> str:
+    return ", ".join(trial.exercise.arguments[place] for place in places)
 
 
 def _failure(
@@ -187,31 +212,24 @@ def _failure(
     return None
 
 
-def _malformed(
-    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
-) -> Sentence | None:
+def _malformed(trial: Trial) -> Sentence | None:
     """The sentence on results whose number, shapes or kinds are not the right ones."""
+    results, right, returns = trial.answer.results, trial.right, trial.exercise.returns
     if len(results) != len(right):
-        names = ", ".join(exercise.returns)
-        return _about(
-            exercise,
-            inputs,
+        names = ", ".join(returns)
+        return trial.about(
             f"결과가 {len(right)}개({names})여야 하는데 {len(results)}개입니다.",
             f"it must return {len(right)} results ({names}), and returns {len(results)}.",
         )
-    for name, ours, theirs in zip(exercise.returns, results, right, strict=True):
+    for name, ours, theirs in zip(returns, results, right, strict=True):
         if ours.shape != theirs.shape:
             shape, wanted = shape_text(ours.shape), shape_text(theirs.shape)
-            return _about(
-                exercise,
-                inputs,
+            return trial.about(
                 f"{name}의 모양이 {wanted}이어야 하는데 {shape}입니다.",
                 f"{name} must have the shape {wanted}, and has {shape}.",
             )
         if not np.isfinite(ours.astype(np.float64)).all():
-            return _about(
-                exercise,
-                inputs,
+            return trial.about(
                 f"{name}에 NaN이나 무한대가 들어 있습니다.",
                 f"{name} contains NaN or infinity.",
             )
@@ -219,7 +237,9 @@ def _malformed(
 
 
 def _agree(results: Sequence[Array], right: Sequence[Array]) -> bool:
-    """Whether all results are right, within the tolerance."""
+    """Whether all results are equal, within the tolerance."""
+    if len(results) != len(right):
+        return False
     for ours, theirs in zip(results, right, strict=True):
         if ours.shape != theirs.shape:
             return False
@@ -228,45 +248,54 @@ def _agree(results: Sequence[Array], right: Sequence[Array]) -> bool:
             theirs.astype(np.float64),
             rtol=RELATIVE_TOLERANCE,
             atol=ABSOLUTE_TOLERANCE,
+            equal_nan=True,
         ):
             return False
     return True
 
 
-def _differences(
-    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
-) -> list[Sentence]:
+def _differences(trial: Trial, tried: Sequence[Trial]) -> list[Sentence]:
     """In what the results differ: by a known mistake, by properties, or else by numbers."""
-    for mistake in exercise.mistakes:
-        try:
-            wrong = results_of(mistake.function, inputs)
-        except (ValueError, IndexError):  # inputs of these shapes do not allow this mistake
-            continue
-        if len(wrong) == len(results) and _agree(results, wrong):
-            return [_about(exercise, inputs, mistake.ko, mistake.en)]
+    for mistake in trial.exercise.mistakes:
+        if _explains(mistake, tried):
+            return [trial.about(mistake.ko, mistake.en)]
 
     found = []
-    for look in exercise.properties:
-        sentence = look(inputs, results, right)
+    for look in trial.exercise.properties:
+        sentence = look(trial.inputs, trial.answer.results, trial.right)
         if sentence is not None:
-            found.append(_about(exercise, inputs, sentence.ko, sentence.en))
-    return found or [_largest_difference(exercise, inputs, results, right)]
+            found.append(trial.about(sentence.ko, sentence.en))
+    return found or [_largest_difference(trial)]
 
 
-def _largest_difference(
-    exercise: FunctionExercise, inputs: Inputs, results: Sequence[Array], right: Sequence[Array]
-) -> Sentence:
+def _explains(mistake: Mistake, tried: Sequence[Trial]) -> bool:
+    """Whether a mistake gives the student's results, wherever these can be compared."""
+    explained = 0
+    for trial in tried:
+        if not trial.is_comparable:
+            continue
+        try:
+            wrong = results_of(mistake.function, trial.inputs)
+        except (ValueError, IndexError):  # inputs of these shapes do not allow this mistake
+            continue
+        if not _agree(trial.answer.results, wrong):
+            return False
+        explained += not _agree(wrong, trial.right)
+    return explained > 0
+
+
+def _largest_difference(trial: Trial) -> Sentence:
     """Where the first wrong result differs most."""
-    for name, ours, theirs in zip(exercise.returns, results, right, strict=True):
+    for name, ours, theirs in zip(
+        trial.exercise.returns, trial.answer.results, trial.right, strict=True
+    ):
         if _agree([ours], [theirs]):
             continue
         distance = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
         place = np.unravel_index(int(distance.argmax()), distance.shape)
-        index = cast("list[int]", [int(number) for number in place])
+        index = [int(number) for number in place]
         got, wanted = float(ours[place]), float(theirs[place])
-        return _about(
-            exercise,
-            inputs,
+        return trial.about(
             f"{name}{index}의 값이 {got:.4f}인데, 기준 구현에서는 {wanted:.4f}입니다.",
             f"{name}{index} is {got:.4f}, where the reference has {wanted:.4f}.",
         )
