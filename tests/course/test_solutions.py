@@ -7,16 +7,31 @@ those of a right solution. Its first line has words of the answer.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from attnlab.course import student_file, student_process
 from attnlab.course.check import check
 from attnlab.course.lessons import LESSONS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 RIGHT = sorted((SOLUTIONS / "right").glob("*.py"))
 WRONG = sorted((SOLUTIONS / "wrong").glob("*.py"))
+
+
+@pytest.fixture(autouse=True)
+def _same_process(monkeypatch):
+    """Import torch once, and not for each solution; tests of student_file.py start processes."""
+
+    def run(program: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        student_process.main(Path(program[-2]), Path(program[-1]))
+        return subprocess.CompletedProcess(program, 0)
+
+    monkeypatch.setattr(student_file.subprocess, "run", run)
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def lesson_of(path: Path) -> str:

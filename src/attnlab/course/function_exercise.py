@@ -51,6 +51,7 @@ class FunctionExercise:
     mistakes: are recognised by their results, the first one that agrees.
     properties: are looked at where no mistake is recognised.
     gradient: whether the first result must let gradients through, where it is a torch tensor.
+    without_influence: arguments that the result does not depend on, and need have no gradient for.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FunctionExercise:
     mistakes: tuple[Mistake, ...] = ()
     properties: tuple[Property, ...] = ()
     gradient: bool = True
+    without_influence: tuple[str, ...] = ()
 
 
 def results_of(function: Callable[..., Any], inputs: Inputs) -> list[Array]:
@@ -154,8 +156,8 @@ def _findings(trial: Trial, tried: Sequence[Trial], file: Path, seconds: float) 
         found.append(malformed)
     elif not _agree(trial.answer.results, trial.right):
         found += _differences(trial, tried)
-    elif trial.answer.without_gradient:
-        names = _names(trial, trial.answer.without_gradient)
+    elif cut_off := _cut_off(trial):
+        names = ", ".join(cut_off)
         found.append(
             trial.about(
                 f"값은 맞지만, 결과에서 {names} 쪽으로 기울기가 흐르지 않습니다. "
@@ -173,6 +175,13 @@ def _findings(trial: Trial, tried: Sequence[Trial], file: Path, seconds: float) 
             )
         )
     return found
+
+
+def _cut_off(trial: Trial) -> list[str]:
+    """The arguments that should have a gradient, and have none."""
+    exercise = trial.exercise
+    names = [exercise.arguments[place] for place in trial.answer.without_gradient]
+    return [name for name in names if name not in exercise.without_influence]
 
 
 def _names(trial: Trial, places: Sequence[int]) -> str:

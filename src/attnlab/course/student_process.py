@@ -44,7 +44,7 @@ def _answers(
     except BaseException as error:
         return [_failure(error, file)] * len(calls)
 
-    with_torch = "torch" in sys.modules or _imports_torch(file)
+    with_torch = _imports_torch(file)
     answers = []
     for number, call in enumerate(calls):
         function = getattr(student, call["function"], None)
@@ -71,14 +71,14 @@ def _imported(file: Path) -> ModuleType:
 
 
 def _imports_torch(file: Path) -> bool:
-    """Whether the file imports torch anywhere, as inside of a function."""
+    """Whether the file works with tensors: it imports torch, or attnlab, anywhere."""
     for node in ast.walk(ast.parse(file.read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module]
-        if any(name.partition(".")[0] == "torch" for name in names):
+        if any(name.partition(".")[0] in ("torch", "attnlab") for name in names):
             return True
     return False
 

@@ -86,6 +86,7 @@ KERAS_ATTENTION = FunctionExercise(
     arguments=("values", "query", "mask", "W1", "b1", "W2", "b2", "V", "b_v"),
     draw=_draw_attention,
     reference=_keras_attention,
+    without_influence=("b_v",),  # the softmax does not see what is added to all scores
     returns=("context", "weights"),
     mistakes=(
         Mistake(
