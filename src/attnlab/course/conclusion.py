@@ -71,9 +71,9 @@ def grade_conclusion(conclusion: Conclusion, folder: Path) -> list[Sentence]:
     runs_folder = folder / conclusion.runs
     compared = runs_of_sweep(find_sweep(runs_folder, conclusion.sweep), runs_folder)
     systems = {system.name: system for system in systems_of(compared.runs)}
-    measure = compared.measures.chosen(
-        conclusion.metric, [(run.name, run.measured) for run in compared.runs]
-    )
+    of_runs = [(run.name, run.measured) for run in compared.runs]
+    measures = compared.measures
+    measure = measures.named(measures.chosen(conclusion.metric, of_runs))
     first = _system(systems, conclusion.system, "system")
     second = _system(systems, conclusion.than, "than")
 

@@ -99,7 +99,7 @@ def _write_calls(folder: Path, calls: Sequence[Call]) -> None:
                 "gradient": call.gradient,
             }
         )
-    np.savez(folder / ARGUMENTS, **arrays)
+    np.savez(folder / ARGUMENTS, **arrays)  # type: ignore[arg-type]
     (folder / CALLS).write_text(json.dumps(written), encoding="utf-8")
 
 

@@ -179,7 +179,7 @@ def _without_gradient(function: Any, given: list[Any]) -> list[int]:
     # A plain sum of a softmax has no gradient: its parts count differently.
     factors = torch.linspace(1.0, 2.0, first.numel(), dtype=first.dtype).view(first.shape)
     gradients = torch.autograd.grad((first * factors).sum(), [*leaves.values()], allow_unused=True)
-    missing = []
+    missing: list[int] = []
     for place, gradient in zip(leaves, gradients, strict=True):
         if gradient is None:
             missing.append(place)

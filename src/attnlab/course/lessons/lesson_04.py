@@ -70,9 +70,17 @@ def _wrong(**change: Any) -> Any:
     return lambda *inputs: _luong_step(*inputs, **change)
 
 
-def _without_bias(*inputs: Any) -> Array:
-    *others, b_c, W_y, b_y = inputs
-    return _luong_step(*others, np.zeros_like(b_c), W_y, b_y)
+def _without_bias(
+    states: Array,
+    t: int,
+    encoder_states: Array,
+    mask: Array,
+    W_c: Array,
+    b_c: Array,
+    W_y: Array,
+    b_y: Array,
+) -> Array:
+    return _luong_step(states, t, encoder_states, mask, W_c, np.zeros_like(b_c), W_y, b_y)
 
 
 DOT_SCORES = FunctionExercise(
