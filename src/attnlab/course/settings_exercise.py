@@ -130,5 +130,5 @@ def _reads_pads(model: Any, source: Tensor, mask: Tensor, states: Tensor) -> boo
 
 SETTINGS = {
     9: SettingsExercise(("experiment=lesson/pads_and_masks",), _hidden_pads),
-    11: SettingsExercise(("experiment=lesson/teacher_forcing",), _falling_ratio),
+    11: SettingsExercise(("experiment=lesson/unidirectional",), _falling_ratio),
 }
