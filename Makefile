@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist clean
+.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,12 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 
 settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json anew
 	$(BIN)/python docs/make_settings.py
+
+course: $(INSTALLED) ## run every experiment of the course in full, and print the minutes of each lesson (COURSE="--steps 2 02": of lesson 2, briefly)
+	@$(BIN)/python docs/run_course.py $(COURSE)
+
+course-pages: $(INSTALLED) ## train the models that the lessons show, and write their live pages to docs/course/live/
+	@$(BIN)/python docs/make_live_pages.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Slow tests wait for servers and processes: a third one uses the time.

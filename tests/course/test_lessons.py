@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from attnlab.course.lessons import LESSONS, functions_of
 
 COURSE = Path(__file__).resolve().parents[2] / "docs" / "course"
+LIVE_PAGES = runpy.run_path(str(COURSE.parent / "make_live_pages.py"))
 LANGUAGES = ("ko", "en")
 PAGES = sorted(COURSE.glob("??/[0-9]*.md"))
 STATEMENTS = range(1, 27)
@@ -46,7 +48,8 @@ def test_lessons_have_the_same_file_names_in_both_languages():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_index_covers_every_statement_with_a_lesson(language):
     text = (COURSE / language / "README.md").read_text("utf-8")
-    rows = re.findall(r"^\| (\d+) \| .* \| (\d+) \|$", text, flags=re.MULTILINE)
+    table = re.split(r"^### ", text, flags=re.MULTILINE)[1]
+    rows = re.findall(r"^\| (\d+) \| .* \| (\d+) \|$", table, flags=re.MULTILINE)
     assert [int(statement) for statement, _ in rows] == [*STATEMENTS]
     said = {}
     for page in pages_of(language):
@@ -72,6 +75,18 @@ def test_lesson_shows_only_models_of_the_list(page):
     listed = yaml.safe_load((COURSE / "live.yaml").read_text("utf-8"))
     for model in live_models(page):
         assert number_of(page) in listed[model]
+
+
+def test_live_models_are_presets_of_the_course():
+    presets = COURSE.parents[1] / "conf" / "experiment" / "lesson"
+    for model in LIVE_PAGES["live_models"]():
+        assert (presets / f"{model.removesuffix('_ko')}.yaml").is_file(), model
+
+
+def test_live_page_is_exported_from_the_trained_model():
+    train, export = LIVE_PAGES["commands_of"]("dot")
+    assert train[1:] == ["lesson", "dot", "--train-only"]
+    assert export[1:] == ["export", "runs/lessons/dot", str(COURSE / "live" / "dot.html")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=id_of)
