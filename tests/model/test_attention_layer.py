@@ -173,6 +173,69 @@ def test_layer_equals_the_attention_of_the_models(name):
     assert torch.equal(found[1], weights[:, 0])
 
 
+def linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    """The product of a layer's matrix and, where it has one, its bias."""
+    product = torch.einsum("...i,oi->...o", inputs, layer.weight)
+    return product if layer.bias is None else product + layer.bias
+
+
+# score -> the formula for one query s and one key h, with the score's own parameters
+FORMULAS = {
+    "dot": lambda score, s, h: s @ h,
+    "scaled_dot": lambda score, s, h: s @ h / H**0.5,
+    "general": lambda score, s, h: s @ linear(score.W, h),
+    "scaled_luong": lambda score, s, h: score.g * (s @ linear(score.W, h)),
+    "cosine": lambda score, s, h: score.g * (s @ h) / (s.norm() * h.norm()),
+    "concat": lambda score, s, h: score.v @ torch.tanh(linear(score.W, torch.cat([s, h]))),
+    "bahdanau": lambda score, s, h: score.v @ torch.tanh(linear(score.W, s) + linear(score.U, h)),
+    "uniform": lambda score, s, h: torch.zeros(()).double(),
+}
+
+
+@pytest.mark.parametrize("score", FORMULAS)
+def test_returned_scores_are_those_of_the_formula_and_minus_infinity_at_pads(score):
+    attention = made(score)
+    context, weights, scores = attention(QUERY, KEYS, VALUES, MASK, return_scores=True)
+    assert scores.shape == (B, T, S)
+    for b in range(B):
+        for t in range(T):
+            for s in range(S):
+                expected = torch.tensor(-torch.inf).double()
+                if MASK[b, s]:
+                    own_score = attention.attention.score
+                    expected = FORMULAS[score](own_score, QUERY[b, t], KEYS[b, s])
+                torch.testing.assert_close(scores[b, t, s], expected.reshape(()))
+    real = [0, 1, 2]  # the row without a real key has no weights
+    torch.testing.assert_close(scores[real].softmax(-1), weights[real])
+    torch.testing.assert_close((context, weights), attention(QUERY, KEYS, VALUES, MASK))
+
+
+@every_choice
+def test_returned_scores_make_the_weights(score, normaliser, scope):
+    attention = made(score, normaliser, scope)
+    _, weights, scores = attention(QUERY, KEYS, VALUES, MASK, return_scores=True)
+    real = scores[:EMPTY]
+    assert (scores[EMPTY] == -torch.inf).all()
+    assert (weights[:EMPTY][real == -torch.inf] == 0).all()
+    if scope != "local_p":  # which multiplies the weights by a Gaussian
+        torch.testing.assert_close(attention.attention.normaliser(real), weights[:EMPTY])
+
+
+def test_returned_scores_of_one_query_have_no_axis_of_steps():
+    context, weights, scores = made("dot")(QUERY[:, 0], KEYS, mask=MASK, return_scores=True)
+    assert context.shape == (B, D)
+    assert scores.shape == weights.shape == (B, S)
+    memory = made("dot").remember(KEYS, mask=MASK)
+    hidden = memory.under(attnlab.Intervention(hide=[0]))
+    _, _, found = made("dot").attend(QUERY[:, 0], hidden, return_scores=True)
+    assert found[0, 0] == -torch.inf
+    torch.testing.assert_close(found[0, 1:], scores[0, 1:])
+    heated = memory.under(attnlab.Intervention(temperature=9.0))
+    _, changed, found = made("dot").attend(QUERY[:, 0], heated, return_scores=True)
+    torch.testing.assert_close(found, scores)
+    assert not torch.equal(changed, weights)
+
+
 def test_window_of_local_m_follows_t():
     attention = made("dot", scope="local_m", width=1)
     _, weights = attention(QUERY, KEYS, t=torch.tensor([[4, 2, 0]]).expand(B, -1))

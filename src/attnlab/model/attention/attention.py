@@ -17,7 +17,7 @@ from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.normalisers import Normaliser
-from attnlab.model.scopes import Scope
+from attnlab.model.scopes import Scope, Window
 
 
 class Coverage(nn.Module):
@@ -91,8 +91,17 @@ class Attention(nn.Module):
             sum to 1 over S (unless the normaliser's rows need not, or a local-p scope does not
             renormalise).
         """
+        scores, window = self.scores(query, memory, t, coverage)
+        return self.average(scores, window, memory, t)
+
+    def scores(
+        self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
+    ) -> tuple[Tensor, Window]:
+        """The scores (B, T, S), minus infinity where nothing may be seen, and the window.
+
+        Arguments as for `forward`.
+        """
         assert memory.keys is not None
-        assert memory.values is not None
         keys = memory.keys
         # 1. Add to each key how much of it was seen.
         if self.coverage is not None and coverage is not None:
@@ -104,6 +113,13 @@ class Attention(nn.Module):
             scores = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf)
         if window.inside is not None:
             scores = scores.masked_fill(~window.inside, -torch.inf)
+        return scores, window
+
+    def average(
+        self, scores: Tensor, window: Window, memory: Memory, t: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What `forward` returns, of the scores and the window."""
+        assert memory.values is not None
 
         # 3. Make weights of the scores, and average the values by them.
         def weigh(scores: Tensor) -> Tensor:

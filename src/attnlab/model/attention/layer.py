@@ -95,7 +95,8 @@ class Attention(nn.Module):
         mask: Tensor | None = None,
         *,
         t: Tensor | int | None = None,
-    ) -> tuple[Tensor, Tensor]:
+        return_scores: bool = False,
+    ) -> tuple[Tensor, ...]:
         """Attend from every query to every key.
 
         Args:
@@ -106,16 +107,23 @@ class Attention(nn.Module):
                 from 0 on.
             t: positions of the queries for a local scope, (B, T), (T,) or a number; 0, 1, ..., T-1
                 by default. For a query (B, H): (B,) or a number; 0 by default.
+            return_scores: whether to return the scores, too.
 
         Returns:
             context (B, T, E) and attention weights (B, T, S), or (B, E) and (B, S) for a query (B,
             H). Weights are exactly 0 at pads and sum to 1 over S (unless a local-p scope does not
             renormalise). In a row without a real key, both are zeros.
 
+            With `return_scores` a third tensor of the weights' shape: the scores as the normaliser
+            takes them, s · h for "dot", and minus infinity at pads, outside of a local scope and at
+            keys that an intervention hides. In a row without a real key all are minus infinity.
+            Weights that an intervention sets, permutes or heats leave the scores as they are.
+
         Raises ValueError for wrong shapes and a source too long for the location score;
         RuntimeError where `t` does not expand to (B, T); TypeError for a mask that is not bool.
         """
-        return self.attend(query, self.remember(keys, values, mask), t=t)
+        memory = self.remember(keys, values, mask)
+        return self.attend(query, memory, t=t, return_scores=return_scores)
 
     def remember(
         self, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None
@@ -146,8 +154,13 @@ class Attention(nn.Module):
         return Memory(no_summary, projected, values, mask, positions, real.sum(1))
 
     def attend(
-        self, query: Tensor, memory: Memory, *, t: Tensor | int | None = None
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        query: Tensor,
+        memory: Memory,
+        *,
+        t: Tensor | int | None = None,
+        return_scores: bool = False,
+    ) -> tuple[Tensor, ...]:
         """As `forward`, with what `remember` returned, also `under` an intervention."""
         single = query.dim() == 2
         queries = query.unsqueeze(1) if single else query
@@ -166,10 +179,14 @@ class Attention(nn.Module):
         if memory.mask is not None:
             mask = memory.mask | empty.unsqueeze(1)
             memory = replace(memory, mask=mask, lengths=memory.lengths.clamp(min=1))
-        context, weights = self.attention(queries, memory, t)
-        context = context.masked_fill(empty.view(-1, 1, 1), 0)
-        weights = weights[:, 0].masked_fill(empty.view(-1, 1, 1), 0)
-        return (context[:, 0], weights[:, 0]) if single else (context, weights)
+        scores, window = self.attention.scores(queries, memory, t)
+        context, weights = self.attention.average(scores, window, memory, t)
+
+        is_empty = empty.view(-1, 1, 1)
+        found = [context.masked_fill(is_empty, 0), weights[:, 0].masked_fill(is_empty, 0)]
+        if return_scores:
+            found.append(scores.masked_fill(is_empty, -torch.inf))
+        return tuple(each[:, 0] for each in found) if single else tuple(found)
 
 
 @functools.cache
