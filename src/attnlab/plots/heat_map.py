@@ -81,15 +81,14 @@ class HeatMap:
 
     @property
     def cells(self) -> Iterator[Cell]:
-        """The cells with a weight to see, row by row."""
+        """The cells with a weight to see on one of the two scales, row by row."""
         for row, weights in enumerate(self.weights.tolist()):
             largest = max(weights, default=0.0)
             for column, weight in enumerate(weights):
                 text = weight_text(weight)
-                if text:
-                    level = colour_level(weight)
-                    row_level = colour_level(weight / largest)
-                    yield Cell(row, column, weight, text, level, row_level)
+                row_level = colour_level(weight / largest) if largest > 0 else 0
+                if text or row_level > 0:
+                    yield Cell(row, column, weight, text, colour_level(weight), row_level)
 
     @property
     def links(self) -> list[tuple[Link, Literal["sure", "possible"]]]:

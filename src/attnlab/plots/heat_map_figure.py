@@ -124,7 +124,8 @@ def _add_cell_borders(axes: Axes, rows: int, columns: int) -> None:
 
 def _add_weights(axes: Axes, described: HeatMap, font_size: float) -> None:
     inks = [as_hex(LIGHT.ink_on(colour)) for colour in LIGHT.colours]
-    for cell in described.cells:
+    with_number = [cell for cell in described.cells if cell.text]
+    for cell in with_number:
         number = axes.text(
             cell.column,
             cell.row,
