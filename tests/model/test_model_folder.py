@@ -24,6 +24,7 @@ from attnlab.model.model_folder import (
     ModelFacts,
     load_model,
     read_config,
+    read_example,
     read_facts,
     save_model,
 )
@@ -104,6 +105,13 @@ def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights)
     saved = load_file(folder / "weights.safetensors")
     assert saved.keys() == weights.keys()
     assert all(torch.equal(saved[name], weights[name]) for name in weights)
+
+
+def test_model_folder_keeps_an_example_of_the_data(folder, tmp_path, weights, prepared):
+    assert read_example(folder) == ""
+    files = Translation().shared_paths(prepared)
+    save_model(tmp_path / "other", weights, CONFIG, FACTS, files, example="Ich möchte ein Bier")
+    assert read_example(tmp_path / "other") == "Ich möchte ein Bier"
 
 
 def test_save_model_same_model_writes_the_same_bytes(folder, tmp_path, weights, prepared):

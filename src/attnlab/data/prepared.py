@@ -94,6 +94,23 @@ class MappedSplit(ABC):
         return type(self), (self._path,)
 
 
+_SHORT = 12  # tokens of an example
+_SEEN = 100  # rows among which an example is looked for
+
+
+def short_text(split: MappedSplit) -> str:
+    """The first short source of a split, or else its shortest one; "" for an empty split.
+
+    Of a long split only the first rows count.
+    """
+    lengths = split.source_lengths[:_SEEN]
+    if len(lengths) == 0:
+        return ""
+    is_short = (lengths > 1) & (lengths <= _SHORT)
+    row = is_short.argmax() if is_short.any() else lengths.argmin()
+    return split.source_text(int(row))
+
+
 class PreparedSplit(MappedSplit):
     """The pairs of one split. Ids come without `<bos>` and `<eos>`.
 

@@ -118,7 +118,8 @@ def keep_model(experiment: Experiment, data: Any, trainer: SupervisedTrainer, fo
         # The corpus sets its cleaning in code, which nobody who loads the model has to run.
         sections["cleaning"] = cleaning_node(experiment.data.cleaning)
     files = experiment.task.shared_paths(data.folder)
-    save_model(folder / "model", weights, sections, facts, files)
+    example = experiment.task.example(data)
+    save_model(folder / "model", weights, sections, facts, files, example)
     write_history(folder / SPOOL_NAME, folder / "training" / "history.csv")
     write_json(folder / DONE, {"step": facts.step, **outcome_of(trainer.best_checkpoints)})
 

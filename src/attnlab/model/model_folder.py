@@ -5,6 +5,7 @@ They are read without the training code.
 weights.safetensors   the parameters
 config.json           the sections that the model is built from, and how its data were cleaned
 model.json            vocabulary sizes, the experiment's identity, the step of the weights
+example.txt           a short text of its data, which older folders lack
 and the files of the prepared data that the model was trained with, such as source_tokenizer.json
 """
 
@@ -53,6 +54,8 @@ FORMER_CLASSES = {
     ),
 }
 
+EXAMPLE = "example.txt"
+
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 # It names a folder.
 Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
@@ -93,6 +96,7 @@ def save_model(
     config: Mapping[str, Any],
     facts: ModelFacts,
     files: Iterable[Path],
+    example: str = "",
 ) -> None:
     """Write a model folder, whole or not at all.
 
@@ -100,6 +104,7 @@ def save_model(
         weights: the model's state_dict.
         config: the resolved config, all of which is saved; loading needs `model` and `padding`.
         files: of the prepared data, what the model needs of them, such as its tokenizers.
+        example: a short text of its data; "" for none.
     """
     with atomic_folder(folder) as temporary:
         # A copy of each: safetensors refuses tied weights, which share their memory.
@@ -112,6 +117,14 @@ def save_model(
         write_json(temporary / "model.json", facts.as_json())
         for file in files:
             shutil.copyfile(file, temporary / file.name)
+        if example:
+            (temporary / EXAMPLE).write_text(example, encoding="utf-8")
+
+
+def read_example(folder: Path) -> str:
+    """A short text of the data that a model was trained with; "" where the folder has none."""
+    path = folder / EXAMPLE
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def read_facts(folder: Path) -> ModelFacts:

@@ -27,6 +27,7 @@ class Predictor(ABC):
     model: in evaluation mode.
     cleaning: of the corpus that it was trained on. Its limits of length drop no text here.
     config: that it was trained with; None where it is unknown.
+    example: a short text of the data that it was trained with; "" where it is unknown.
     """
 
     does: ClassVar[str]
@@ -36,6 +37,7 @@ class Predictor(ABC):
     model: Any
     cleaning: TextCleaning
     config: Mapping[str, Any] | None
+    example: str = ""
 
     if TYPE_CHECKING:
         # Each predictor has its own settings beside the text, or the list of texts. `stream` gives
@@ -91,16 +93,29 @@ class Predictor(ABC):
 
 
 @dataclass(frozen=True)
+class ScoredSentences:
+    """Sentences with what a model makes of them, computed while they are read.
+
+    total: how many sentences there are.
+    batches: lists of sentences as JSON objects, each with its `loss`.
+    """
+
+    total: int
+    batches: Iterator[list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
 class ExplorerPage:
     """What the explorer's page needs of a model.
 
     kind: of the page, `translation` or `classification`.
-    example: a text to start with.
+    example: a text to start with; "" for none.
     parts: the parts of the model whose formulas the page shows, by name.
     analyses: by the last part of their addresses, `translate` for /api/translate. Each takes the
         predictor, and what the page sends, as JSON.
     read_pairs: given a folder of prepared data, pairs of its test split; None if the model takes
         none. It raises ExperimentError for other data.
+    score_sentences: given such a folder, all sentences of its test split.
     """
 
     kind: str
@@ -108,3 +123,4 @@ class ExplorerPage:
     parts: Mapping[str, Any]
     analyses: Mapping[str, Callable[..., Any]]
     read_pairs: Callable[[Path], list[dict[str, Any]]] | None = None
+    score_sentences: Callable[[Path], ScoredSentences] | None = None

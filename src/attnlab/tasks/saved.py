@@ -18,7 +18,7 @@ from attnlab.evaluation.evaluation_files import TASK
 from attnlab.evaluation.measures import Measure, Measures
 from attnlab.evaluation.own_metrics import RecordedMetric
 from attnlab.files import read_own_record
-from attnlab.model.model_folder import bind_section, read_config, read_facts
+from attnlab.model.model_folder import bind_section, read_config, read_example, read_facts
 from attnlab.tasks.classification.task import Classification
 from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.task import Task
@@ -109,4 +109,6 @@ def load_predictor(folder: Path, device: str = "cpu", allow: Collection[str] = (
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0]
         raise ExperimentError(f"the device {device} cannot be used here: {reason}") from None
-    return task_of_model(folder, allow).predictor().load(folder, device, allow)
+    predictor = task_of_model(folder, allow).predictor().load(folder, device, allow)
+    predictor.example = read_example(folder)
+    return predictor

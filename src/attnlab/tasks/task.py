@@ -229,6 +229,10 @@ class Task(ABC):
     def predictor(self) -> type[Predictor]:
         """The class of what `attnlab.load` returns for a model of this task."""
 
+    def example(self, data: Any) -> str:
+        """A short text of the prepared data, which the model folder keeps; "" for none."""
+        return ""
+
     def explorer_page(self, predictor: Any) -> ExplorerPage | None:
         """What the explorer shows of a trained model; None for a task without a page.
 

@@ -13,7 +13,7 @@ from attnlab.batch import Padding
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import SentenceCorpus
-from attnlab.data.prepared import LabelledData
+from attnlab.data.prepared import LabelledData, short_text
 from attnlab.data.row_kinds import Sentences
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -112,6 +112,9 @@ class Classification(Task):
         from attnlab.tasks.classification.classifier import SentenceClassifier
 
         return SentenceClassifier
+
+    def example(self, data: Any) -> str:
+        return short_text(data.split("validation"))
 
     def explorer_page(self, predictor: Any) -> ExplorerPage:
         from attnlab.tasks.classification.analysis import page_of

@@ -15,7 +15,7 @@ from attnlab.batch import Padding
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
-from attnlab.data.prepared import PreparedData
+from attnlab.data.prepared import PreparedData, short_text
 from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
@@ -180,6 +180,9 @@ class Translation(Task):
         from attnlab.tasks.translation.translator import Translator
 
         return Translator
+
+    def example(self, data: Any) -> str:
+        return short_text(data.split("validation"))
 
     def explorer_page(self, predictor: Any) -> ExplorerPage:
         from attnlab.tasks.translation.explorer_page import page_of
