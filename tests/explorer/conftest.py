@@ -59,11 +59,40 @@ def classifier() -> SentenceClassifier:
 
 
 @dataclass
+class LocalServer:
+    """An application on a port of its own, which may be stopped and started again."""
+
+    app: Any
+    port: int = 0
+    server: uvicorn.Server | None = None
+    thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", self.port))
+        self.port = listening.getsockname()[1]
+        self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning"))
+        sockets = {"sockets": [listening]}
+        self.thread = threading.Thread(target=self.server.run, kwargs=sockets, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        assert self.server is not None
+        assert self.thread is not None
+        self.server.should_exit = True
+        self.thread.join(10)
+
+
+@dataclass
 class Visit:
     """A page of the explorer in a browser, and what went wrong on it."""
 
     page: Any
     address: str
+    server: LocalServer
     problems: list[str] = field(default_factory=list)
 
     def open(self, text: str | None = None) -> None:
@@ -97,7 +126,11 @@ class Visit:
     def effects(self) -> list[list[float]]:
         """Log-probability before and after of each target token, from the table of effects."""
         self.settle()
-        rows = self.page.locator("table.effects tbody tr").all()
+        folded = self.page.locator(".fold button[aria-expanded=false]")
+        if folded.count():
+            folded.click()
+            self.settle()
+        rows = self.page.locator("table.effects tbody tr:not(.fold)").all()
         return [[float(cell) for cell in row.locator("td").all_inner_texts()[:2]] for row in rows]
 
 
@@ -114,27 +147,17 @@ def browser() -> Iterator[Any]:
 def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     """Serves models and opens their page; at the end, nothing may have gone wrong on it."""
     visits: list[Visit] = []
-    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(models: dict[str, Any], corpus: PreparedData | None = None, **context: Any) -> Visit:
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(
-                application(models, None if corpus is None else corpus.folder), log_level="warning"
-            )
-        )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        servers.append((server, thread))
-        while not server.started:
-            time.sleep(0.01)
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        data = None if corpus is None else corpus.folder
+        server = LocalServer(application(models, data, command="attnlab explore models"))
+        server.start()
+        address = f"http://127.0.0.1:{server.port}/"
         page = browser.new_page(
             **({"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | context)
         )
         here = (address, "data:", "blob:", "file:")
-        made = Visit(page, address)
+        made = Visit(page, address, server)
         page.on("console", lambda message: made.problems.append(message.text))
         page.on("pageerror", lambda error: made.problems.append(str(error)))
         page.on(
@@ -147,7 +170,5 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     yield start
     for each in visits:
         each.page.close()
-    for server, thread in servers:
-        server.should_exit = True
-        thread.join(10)
+        each.server.stop()
     assert [problem for each in visits for problem in each.problems] == []

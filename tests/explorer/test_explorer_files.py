@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 import struct
 
 import numpy as np
@@ -48,6 +50,85 @@ def test_csv_has_the_numbers_of_the_map(visit, translator, tmp_path):
     np.testing.assert_allclose(
         np.array([row[1:] for row in rows], dtype=float), answer.attention, atol=1e-5
     )
+
+
+def tables_in(path):
+    """The tables of a saved file, between its empty lines."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file))
+    tables = [[]]
+    for row in rows:
+        if row:
+            tables[-1].append(row)
+        else:
+            tables.append([])
+    return tables
+
+
+def test_csv_of_effects_has_numbers_that_a_program_reads(visit, translator, tmp_path):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.get_by_role("button", name="Uniform").click()
+    seen.page.locator(".steps .changed").wait_for()
+    seen.settle()
+    uniform = [round(1 / len(base["source"]), 6)] * len(base["source"])
+    intervene = Intervention(weights={0: uniform})
+    after = analysis.score(ours, TEXT, base["ids"], intervene)
+    effects, weights = tables_in(saved(seen, "CSV", tmp_path / "a.csv"))
+    assert effects[0] == ["target", "before", "after", "change"]
+    assert [row[0] for row in effects[1:]] == base["target"]
+    numbers = np.array([row[1:] for row in effects[1:]], dtype=float)
+    np.testing.assert_array_equal(numbers[:, 0], base["log_probs"])
+    np.testing.assert_array_equal(numbers[:, 1], after["log_probs"])
+    np.testing.assert_allclose(numbers[:, 2], numbers[:, 1] - numbers[:, 0], atol=1e-12)
+    found = np.array([row[1:] for row in weights[1:]], dtype=float)
+    np.testing.assert_array_equal(found, after["attention"])
+
+
+def test_csv_of_one_step_has_a_cell_a_component(visit, translator, tmp_path):
+    ours = translator(attention="general")
+    seen = visit({"a": ours})
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="One step").click()
+    seen.page.locator(".numbers").first.wait_for()
+    seen.settle()
+    tokens, *_ = tables_in(saved(seen, "CSV", tmp_path / "a.csv"))
+    names, *rows = tokens
+    assert len(set(names)) == len(names)
+    assert all(len(row) == len(names) for row in rows)
+    numbers = np.array([row[1:] for row in rows], dtype=float)  # no text, no glued vector
+    assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_csv_of_every_view_has_no_number_as_text(visit, translator, tmp_path, view):
+    seen = visit({"a": translator(), "b": translator(attention="dot", projection=3)})
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name=view).click()
+    seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{view}')").wait_for()
+    seen.settle()
+    path = saved(seen, "CSV", tmp_path / "a.csv")
+    assert "\u2212" not in path.read_text(encoding="utf-8")
+    for table in tables_in(path):
+        widths = {len(row) for row in table}
+        assert len(widths) == 1
+        cells = [cell for row in table for cell in row]
+        assert not any(re.match(r"'[+-]?[\d.]", cell) for cell in cells)
+
+
+def test_csv_of_strange_tokens_is_read_back(visit, translator):
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    rows = [["a", "b,c", 'd"e', "f\ng", "-", "=", "+"], [0.1, -0.25, 1e-7, 1, 0, 12.5, -1e21]]
+    script = "async rows => (await import('explorer/csv.js')).csvOf([rows])"
+    text = seen.page.evaluate(script, rows)
+    head, numbers = list(csv.reader(io.StringIO(text, newline="")))
+    assert head == rows[0]
+    assert [float(number) for number in numbers] == rows[1]
+    formula = seen.page.evaluate(script, [["=1+1", "-cmd", "-5"]])
+    assert next(csv.reader(io.StringIO(formula))) == ["'=1+1", "'-cmd", "-5"]
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tiny_folders import write_translator
 
+from attnlab.api import load
+from attnlab.config.names import readable_name
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
+from attnlab.explorer import server
 from attnlab.explorer.server import PAGE, application, explore
+from attnlab.model.model_folder import read_config
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.explorer_page import first_pairs
 
@@ -153,6 +160,53 @@ def test_port_in_use_is_refused_in_a_sentence():
             explore([], port, browser=False)
 
 
+def test_default_port_is_fixed_and_the_next_free_one_where_it_is_taken(monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setattr(server, "DEFAULT_PORT", port)
+    with server.listen(None) as first, server.listen(None) as second:
+        assert first.getsockname()[1] == port
+        assert port < second.getsockname()[1] < port + server.PORTS_TO_TRY
+
+
+def test_printed_line_says_that_the_default_port_is_taken(monkeypatch, capsys):
+    monkeypatch.setattr(server.uvicorn.Server, "run", lambda *_, **__: None)
+    with server.listen(0) as taken:
+        monkeypatch.setattr(server, "DEFAULT_PORT", taken.getsockname()[1])
+        explore([], browser=False)
+    assert f"(port {server.DEFAULT_PORT} is taken; Ctrl-C" in capsys.readouterr().out
+    explore([], browser=False)
+    printed = capsys.readouterr().out
+    assert printed == f"explorer: http://127.0.0.1:{server.DEFAULT_PORT}/  (Ctrl-C stops it)\n"
+
+
+def test_page_is_told_the_command_that_starts_the_server_again():
+    command = server.start_command(["runs/a b/model"], 8765, Path("build/data"))
+    assert command == "attnlab explore 'runs/a b/model' --port 8765 --data build/data"
+    client = TestClient(application({}, command=command), base_url="http://localhost")
+    assert client.get("/api/about").json() == {"command": command}
+
+
+def test_folders_called_model_have_the_names_of_their_experiments_and_an_example(tmp_path):
+    paths = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        paths.append(write_translator(tmp_path / name))
+    (paths[0] / "example.txt").write_text("나는 집 에 간다", encoding="utf-8")
+    config = json.loads((paths[1] / "config.json").read_text(encoding="utf-8"))
+    (paths[1] / "config.json").write_text(json.dumps(config | {"seed": 7}), encoding="utf-8")
+    client = TestClient(
+        application({str(path): load(path) for path in paths}), base_url="http://localhost"
+    )
+    listed = client.get("/api/models").json()
+    assert [each["example"] for each in listed] == ["나는 집 에 간다", ""]
+    names = [readable_name(read_config(path)) for path in paths]
+    assert [each["title"] for each in listed] == names
+    assert names[0] != names[1]
+    assert "seed 7" in names[1]
+
+
 def test_labelled_data_are_refused_in_a_sentence(tmp_path):
     (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ExperimentError, match="none of these models reads pairs; leave it out"):
@@ -171,12 +225,12 @@ def test_explore_prints_its_address_answers_there_and_stops_quietly():
     code = "from attnlab.explorer.server import explore; explore([], port=0, browser=False)"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        line = server.stdout.readline()
+    ) as process:
+        line = process.stdout.readline()
         address = line.split()[1]
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(f"{address}api/models", timeout=20) as answer:
             assert answer.read() == b"[]"
-        server.send_signal(signal.SIGINT)
-        _, errors = server.communicate(timeout=20)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
     assert errors == ""

@@ -75,8 +75,7 @@ def add_explore(parsers: Any) -> None:
         "--port",
         metavar="N",
         type=int,
-        default=0,
-        help="of the page; 0, the default, is any free one",
+        help="of the page; default: 8765, or the next one that is free; 0 is any free one",
     )
     parser.add_argument(
         "--data", metavar="FOLDER", type=Path,

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import hashlib
 import re
+import shlex
 import socket
 import threading
 import webbrowser
@@ -30,6 +31,7 @@ from starlette.staticfiles import StaticFiles
 from attnlab.api import load
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
+from attnlab.explorer.loss_table import LossTable
 from attnlab.plots.fonts import HANGUL, KANA, browser_font
 from attnlab.plots.heat_map_css import heat_map_css
 from attnlab.tasks.edited_source import first_known_text
@@ -38,6 +40,8 @@ from attnlab.tasks.saved import task_of_predictor
 
 PAGE = Path(__file__).parent / "page"
 HOSTS = ["127.0.0.1", "localhost"]
+DEFAULT_PORT = 8765  # a fixed one, so that links to the page stay right
+PORTS_TO_TRY = 20
 
 
 @functools.cache
@@ -47,32 +51,28 @@ def validated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def explore(
-    models: list[str], port: int = 0, browser: bool = True, data: Path | None = None
+    models: list[str], port: int | None = None, browser: bool = True, data: Path | None = None
 ) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
     Args:
         models: model folders, or what else `attnlab.api.load` takes.
-        port: 0 for any that is free.
+        port: None for the default one, or the next one that is free; 0 for any that is free.
         browser: whether to open the page.
         data: a folder of prepared data, whose test pairs the page offers.
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
     torch.set_num_threads(1)  # one sentence is too little work for several
-    app = application({name: load(name) for name in models}, data)
+    with listen(port) as listening:
+        found = listening.getsockname()[1]
+        command = start_command(models, found, data)
+        app = application({name: load(name) for name in models}, data, command)
 
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((HOSTS[0], port))
-        except (OSError, OverflowError) as error:
-            raise ExperimentError(
-                f"--port {port} cannot be used ({error}); choose another one, or 0"
-            ) from None
-        listening.listen()  # a browser that is faster than the server waits
-        address = f"http://{HOSTS[0]}:{listening.getsockname()[1]}/"
-        print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
+        address = f"http://{HOSTS[0]}:{found}/"
+        is_taken = port is None and found != DEFAULT_PORT
+        reason = f"port {DEFAULT_PORT} is taken; " if is_taken else ""
+        print(f"explorer: {address}  ({reason}Ctrl-C stops it)", flush=True)
         if browser:
             webbrowser.open(address)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -80,8 +80,40 @@ def explore(
             server.run(sockets=[listening])
 
 
-def application(models: Mapping[str, Predictor], data: Path | None = None) -> Starlette:
+def listen(port: int | None) -> socket.socket:
+    """A socket of a port as `explore` takes it; raises ExperimentError for one that is in use."""
+    ports = [port]
+    if port is None:
+        # Any free one after those
+        ports = [*range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TO_TRY), 0]
+    for number in ports:
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOSTS[0], number))
+            listening.listen()  # a browser that is faster than the server waits
+        except (OSError, OverflowError) as error:
+            listening.close()
+            problem = error
+        else:
+            return listening
+    raise ExperimentError(f"--port {port} cannot be used ({problem}); choose another one, or 0")
+
+
+def start_command(models: Sequence[str], port: int, data: Path | None) -> str:
+    """The command that starts this server again, at the same address."""
+    words = ["attnlab", "explore", *models, "--port", str(port)]
+    if data is not None:
+        words += ["--data", str(data)]
+    return shlex.join(words)
+
+
+def application(
+    models: Mapping[str, Predictor], data: Path | None = None, command: str = ""
+) -> Starlette:
     """The web application of models by their names, with the test pairs of prepared data.
+
+    command: that starts it, which the page shows where the server has stopped.
 
     Raises ExperimentError for a model that has no page, and for data that none of them reads.
     """
@@ -89,21 +121,26 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
     pairs = pairs_of(pages, data)
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
+    tables = loss_tables(pages, data, lock)
 
     def answer(name: str, body: Any) -> Any:
         model = body.get("model")
         if model not in models:
             raise ExperimentError(f"model must be one of {', '.join(models)}; got {model!r}")
+        arguments = {key: value for key, value in body.items() if key != "model"}
         if name == "pairs":
             return pairs[model]
+        if name == "losses":
+            if model not in tables:
+                raise ExperimentError("there are no test sentences; start the explorer with --data")
+            return validated(LossTable.page)(tables[model], **arguments)
         function = pages[model].analyses.get(name)
         if function is None:
             raise ExperimentError("this analysis does not fit the kind of the model")
-        arguments = {key: value for key, value in body.items() if key != "model"}
         with lock:
             return validated(function)(models[model], **arguments)
 
-    known = ["pairs"]
+    known = ["pairs", "losses"]
     for page in pages.values():
         known += [name for name in page.analyses if name not in known]
 
@@ -129,8 +166,14 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
             # The first pair of the data, if the model knows its words
             examples = [pair["source"] for pair in pairs[name][:1]]
             facts = describe(model, pages[name], examples)
-            rows.append({"name": name, "title": model_title(model), **facts})
+            has_test_set = name in tables
+            rows.append(
+                {"name": name, "title": model_title(model), "has_test_set": has_test_set, **facts}
+            )
         return JSONResponse(rows)
+
+    async def about(_: Request) -> Response:
+        return JSONResponse({"command": command})
 
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")
@@ -152,6 +195,7 @@ def application(models: Mapping[str, Predictor], data: Path | None = None) -> St
             Route("/fonts/hangul.ttf", font_route(HANGUL)),
             Route("/fonts/kana.ttf", font_route(KANA)),
             Route("/api/models", list_models),
+            Route("/api/about", about),
             Route("/api/{name}", analyse, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE)),
         ],
@@ -194,11 +238,24 @@ def pairs_of(pages: Mapping[str, ExplorerPage], data: Path | None) -> dict[str, 
     return pairs
 
 
+def loss_tables(
+    pages: Mapping[str, ExplorerPage], data: Path | None, lock: threading.Lock
+) -> dict[str, LossTable]:
+    """The table of the test sentences of each model that reads them; none without data."""
+    tables: dict[str, LossTable] = {}
+    if data is None:
+        return tables
+    for name, page in pages.items():
+        if page.score_sentences is not None:
+            tables[name] = LossTable(page.score_sentences(data), lock)
+    return tables
+
+
 def describe(model: Predictor, page: ExplorerPage, examples: Sequence[str] = ()) -> dict[str, Any]:
     """The kind of a model, the parts whose formulas the page shows, and an example to start with.
 
-    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the
-    model; "" for none.
+    The example is the first text, of `examples` and then that of the model's own data, that is not
+    mostly `<unk>` to the model; "" for none.
     """
     example = first_known_text(model, [*examples, page.example])
     return {"kind": page.kind, "example": example, **page.parts}

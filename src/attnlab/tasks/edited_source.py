@@ -15,6 +15,7 @@ from torch import Tensor
 from attnlab.batch import PAD, UNK, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.predictor import Predictor
@@ -36,6 +37,14 @@ class Edit:
     drop: Sequence[int] = ()
     before: int = 0
     behind: int = 0
+
+    def check(self, length: int) -> None:
+        """Raise ExperimentError where it names a position that a source of this length lacks."""
+        places = [*self.drop]
+        for pair in self.swap:
+            places += pair
+        if any(not 0 <= place < length for place in places):
+            raise ExperimentError(f"edit: swap and drop must name positions below {length}")
 
     def apply(self, ids: Sequence[int]) -> list[int]:
         """The ids of a source after the swaps and drops."""
@@ -70,12 +79,13 @@ class Source:
 
         Positions count the tokens of the cleaned text.
 
-        Raises ExperimentError for an intervention that does not fit the text, and for what is not a
-        text.
+        Raises ExperimentError for an intervention or an edit that does not fit the text, and for
+        what is not a text.
         """
         model.check_intervention(intervene)
         tokenizer = model.source_tokenizer
         (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
+        edit.check(len(ids))
         source = cls(
             tokenizer=tokenizer,
             padding=model.padding,

@@ -1,13 +1,20 @@
 // The page: its state lives in the address, each view loads what it needs and draws it.
 
-import { ask, isSaved, NOT_SAVED, recorded, savedState } from "explorer/ask.js";
+import { ask, askAnew, forgetAnswers, isSaved, savedState, ServerGone } from "explorer/ask.js";
 import { isDark } from "explorer/colours.js";
 import { h, morph } from "explorer/dom.js";
-import { saveCsv, savePage, savePicture } from "explorer/save.js";
+import { sentenceOf } from "explorer/errors.js";
+import { drawLines } from "explorer/heat_map.js";
+import { inLooksOf, remember, undone, writeAddress } from "explorer/past.js";
+import { changed, START, stateOf } from "explorer/state.js";
+import { takeAway } from "explorer/take_away.js";
+import { stepTables } from "explorer/step_table.js";
+import { isInTextBox, typed } from "explorer/typing.js";
 import { modelName, say, setLanguage } from "explorer/words.js";
 import { beam } from "explorer/views/beam.js";
 import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
+import { losses } from "explorer/views/losses.js";
 import { numbers } from "explorer/views/numbers.js";
 import { pads } from "explorer/views/pads.js";
 import { reference } from "explorer/views/reference.js";
@@ -15,40 +22,33 @@ import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, classify];
-const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
-const START = { text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null,
-  pads: null, changes: null, reference: null, relative: false, lang: "", theme: "", ...OF_THE_TOKENS };
+const oneStep = { tables: (now, answer) => stepTables(answer, now.step ?? 0), ...numbers };
+const VIEWS = [translate, compare, weights, source, beam, oneStep, pads, reference, losses, classify];
+const RETRY = 1500; // milliseconds between two tries to reach the server
 
 const app = document.getElementById("app");
 let state = START;
 let models = [];
-let [drawing, stale] = [false, false];
+let command = ""; // that starts the server
+let [drawing, stale, waiting] = [false, false, false];
+let overwrite = false; // the box in which a person types shows the state as well, once
 let scrolledTo = null; // the tab that was brought into view
 
-/** The state that an address holds; what it lacks or cannot be is as at the start. */
-function read(hash) {
-  let found = {};
-  try {
-    found = { ...JSON.parse(decodeURIComponent(hash) || "{}") };
-  } catch {
-    // not one of our addresses
-  }
-  const { name: model, example } = modelOf(found) ?? models[0];
-  const text = typeof found.text === "string" ? found.text : example;
-  return { ...START, lang: navigator.language.startsWith("ko") ? "ko" : "", ...found, model, text };
+/**
+ * Change the state, the address and the picture. A change that goes by the newest state, which may not be drawn yet, is
+ * a function of it; one that a person types or drags is "gradual".
+ */
+function update(wanted, how = null) {
+  const before = state;
+  const change = typeof wanted === "function" ? wanted(before) : wanted;
+  state = changed(before, change);
+  remember(before, state, how === "gradual" ? Object.keys(change).join() : null);
+  return draw();
 }
 
-/**
- * Change the state, the address and the picture; what belongs to a sentence is forgotten with it. A change that goes by
- * the newest state, which may not be drawn yet, is a function of it.
- */
-function update(wanted) {
-  const change = typeof wanted === "function" ? wanted(state) : wanted;
-  const other = (name) => name in change && change[name] !== state[name];
-  state = { ...state, ...(other("text") ? { reference: null } : {}), ...(other("text") || other("model") ? OF_THE_TOKENS : {}), ...change };
-  const told = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(START[name]));
-  if (!isSaved) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(told)))}`);
+function undo() {
+  state = undone(state) ?? state;
+  overwrite = true;
   return draw();
 }
 
@@ -62,17 +62,9 @@ async function draw() {
     stale = false;
     const now = state;
     const started = performance.now();
-    let [content, base] = [null, null];
-    setLanguage(now.lang);
-    document.documentElement.dataset.theme = now.theme;
-    try {
-      if (now.text.trim()) [content, base] = await drawView(now);
-      else content = h("p", { class: "quiet" }, say("empty"));
-    } catch (error) {
-      content = h("p", { class: "error", role: "alert" }, error.message === NOT_SAVED ? say("notSaved") : error.message);
-    }
+    const shown = await drawnView(now);
     if (stale) continue;
-    show(now, content, base);
+    show(now, shown);
     document.documentElement.dataset.milliseconds = (performance.now() - started).toFixed(1);
     document.documentElement.dataset.shown = now.text;
   }
@@ -80,25 +72,75 @@ async function draw() {
   delete document.documentElement.dataset.drawing;
 }
 
-async function drawView(now) {
+/** What a state shows: its view, the answers that it needed, and the content that it makes of them. */
+async function drawnView(now) {
   const view = viewOf(now);
-  const base = kind(now) === "translation" ? await ask(["translate", { model: now.model, text: now.text }]) : null;
-  return [view.draw(now, await view.load(now, base, models), update, models), base];
+  const shown = { view, views: viewsOf(now), models, base: null, loaded: null, content: null };
+  setLanguage(now.lang);
+  drawLines(now.lines);
+  document.documentElement.dataset.theme = now.theme;
+  if (!now.text.trim() && !view.needsNoText) return { ...shown, content: h("p", { class: "quiet" }, say("empty")) };
+  try {
+    const isTranslation = view.kind === "translation" && now.text.trim();
+    const base = isTranslation ? await ask(["translate", { model: now.model, text: now.text }]) : null;
+    const loaded = await view.load(now, base, models);
+    return { ...shown, base, loaded, content: view.draw(now, loaded, update, models) };
+  } catch (error) {
+    if (error instanceof ServerGone) waitForServer();
+    return { ...shown, content: problem(error) };
+  }
 }
 
-const modelOf = (now) => models.find((model) => model.name === now.model);
+/** Why there is nothing to see, and what helps. */
+function problem(error) {
+  if (!(error instanceof ServerGone)) return h("p", { class: "error", role: "alert" }, sentenceOf(error));
+  return h("div", { role: "alert" }, h("p", { class: "error" }, say("serverGone")), command && h("pre", {}, h("code", {}, command)),
+    h("p", { class: "quiet" }, say("serverGoneHint")));
+}
+
+/** Go on as soon as the server is there again; its models may be others. */
+async function waitForServer() {
+  if (waiting) return;
+  waiting = true;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY));
+    const found = await askAnew(["models", null]).catch(() => null);
+    if (found === null) continue;
+    break;
+  }
+  waiting = false;
+  forgetAnswers();
+  await meetServer();
+  state = { ...state, model: modelOf(state).name };
+  draw();
+}
+
+async function meetServer() {
+  models = await ask(["models", null]);
+  command = (await ask(["about", null])).command;
+}
+
+const modelOf = (now) => models.find((model) => model.name === now.model) ?? models[0];
 const kind = (now) => modelOf(now).kind;
-const viewsOf = (now) => VIEWS.filter((view) => view.kind === kind(now));
+const viewsOf = (now) => VIEWS.filter((view) => view.kind === kind(now) && (view.fits?.(modelOf(now)) ?? true) && !(isSaved && view.isLive));
 const viewOf = (now) => viewsOf(now).find((view) => view.name === now.view) ?? viewsOf(now)[0];
 
-function show(now, content, base) {
-  const page = h("div", {}, header(now), sourceAndTranslation(now, base), tabs(now),
-    h("main", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${viewOf(now).name}`, "data-key": viewOf(now).name }, content));
-  morph(app, page);
+function show(now, shown) {
+  const name = shown.view.name;
+  const panel = h("div", { id: "view", role: "tabpanel", tabindex: -1, "aria-labelledby": `tab-${name}`, "data-key": name }, shown.content);
+  const page = h("div", {}, header(now),
+    h("main", {}, sourceAndTranslation(now, shown.base), tabs(now, shown), panel));
+  morph(app, page, overwrite);
+  overwrite = false;
+  scrollToTab();
+}
+
+/** Bring the chosen tab into view, once: then it stays where a person scrolls it. */
+function scrollToTab() {
   const tab = app.querySelector("[role=tab][aria-selected=true]");
-  const strip = tab.parentElement;
-  if (scrolledTo === tab.id) return; // it stays where a person scrolled it
+  if (scrolledTo === tab.id) return;
   scrolledTo = tab.id;
+  const strip = tab.parentElement;
   strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
 }
 
@@ -106,51 +148,28 @@ function header(now) {
   // An example is one of the model's; a text that was typed stays.
   const choose = ({ currentTarget: { value: model } }) =>
     update((old) => ({ model, text: old.text === modelOf(old).example ? modelOf({ model }).example : old.text }));
+  const option = (model) => h("option", { value: model.name, selected: model.name === now.model }, modelName(model, models));
   return h("header", {},
     h("h1", {}, h("b", {}, "attnlab"), " ", say("title")),
     h("label", { class: "model" }, h("span", { class: "hidden" }, say("model")),
-      h("select", { onchange: choose, value: now.model, disabled: isSaved },
-        models.map((model) => h("option", { value: model.name, selected: model.name === now.model }, modelName(model, models))))),
+      h("select", { onchange: choose, value: now.model, disabled: isSaved }, models.map(option))),
     h("span", { class: "switches" },
-      h("button", { type: "button", onclick: () => update({ lang: now.lang === "ko" ? "en" : "ko" }) }, say("language")),
+      h("button", { type: "button", lang: now.lang === "ko" ? "en" : "ko", onclick: () => update({ lang: now.lang === "ko" ? "en" : "ko" }) }, say("language")),
       h("button", { type: "button", class: "theme", "aria-label": say("theme"), title: say("theme"),
         onclick: () => update({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
 }
 
-/** The link, and what is shown as files. */
-function takeAway(now) {
-  const page = async () => savePage(await recorded(async () => {
-    for (const view of viewsOf(now)) {
-      const base = kind(now) === "translation" ? await ask(["translate", { model: now.model, text: now.text }]) : null;
-      await view.load(now, base, models).catch(() => null); // a view that refuses this sentence has nothing to save
-    }
-  }), JSON.stringify(now));
-  const copy = async ({ currentTarget: button }) => {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = say("copied");
-    setTimeout(() => update({}), 1500);
-  };
-  const view = document.getElementById.bind(document, "view");
-  return h("span", { class: "switches" },
-    kind(now) === "translation" && h("label", {}, h("input", { type: "checkbox", class: "heat-relative", checked: now.relative,
-      onchange: ({ currentTarget: { checked } }) => update({ relative: checked }) }), say("relative")),
-    !isSaved && h("button", { type: "button", onclick: copy }, say("copyLink")),
-    h("button", { type: "button", onclick: () => savePicture(view()) }, "PNG"),
-    h("button", { type: "button", onclick: () => saveCsv(view()) }, "CSV"),
-    !isSaved && h("button", { type: "button", onclick: page }, say("saveHtml")));
-}
-
 function sourceAndTranslation(now, base) {
-  return h("section", { class: "sentence" },
+  const write = typed((text) => update({ text: text.replaceAll("\n", " ") }, "gradual"));
+  return h("section", { class: "sentence", "aria-label": say("sentence") },
     h("label", {}, h("span", { class: "label" }, say("source")),
-      h("textarea", { rows: 1, value: now.text, placeholder: say("placeholder"), spellcheck: "false", readonly: isSaved,
-        oninput: (event) => update({ text: event.currentTarget.value.replaceAll("\n", " ") }) })),
+      h("textarea", { rows: 1, value: now.text, placeholder: say("placeholder"), spellcheck: "false", readonly: isSaved, oninput: write })),
     base && h("div", {}, h("span", { class: "label" }, say("translation")),
       h("p", { class: "translation", "aria-live": "polite" }, h("bdi", {}, base.text || "\u00a0")),
       h("span", { class: "quiet" }, `${say("score")} ${base.score.toFixed(4)}`)));
 }
 
-function tabs(now) {
+function tabs(now, shown) {
   const all = viewsOf(now);
   const chosen = all.indexOf(viewOf(now));
   const go = (event) => {
@@ -160,21 +179,37 @@ function tabs(now) {
     const { name } = all[(to + all.length) % all.length];
     update({ view: name }).then(() => document.getElementById(`tab-${name}`).focus());
   };
-  return h("nav", {}, h("div", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map((view, i) =>
-    h("button", { type: "button", role: "tab", id: `tab-${view.name}`, "aria-selected": String(i === chosen), "aria-controls": "view",
-      tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`)))), now.text.trim() && takeAway(now));
+  const tab = (view, i) => h("button", { type: "button", role: "tab", id: `tab-${view.name}`, "aria-selected": String(i === chosen),
+    "aria-controls": "view", tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`));
+  return h("div", { class: "toolbar" },
+    h("div", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map(tab)),
+    now.text.trim() && takeAway(now, shown, { update, undo }));
+}
+
+/** Take the state of the address: after the back button, and where a person edits it. */
+function restore(event) {
+  const found = stateOf(location.hash, models);
+  state = event.state?.isOurs ? inLooksOf(state, found) : found;
+  overwrite = true;
+  return draw();
+}
+
+function undoByKey(event) {
+  const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
+  if (!isUndo || isSaved || isInTextBox(event)) return;
+  event.preventDefault();
+  undo();
 }
 
 async function start() {
-  models = await ask(["models", null]);
+  await meetServer();
   // A font that comes after the first drawing would move what was scrolled into view.
   await document.fonts.load('15px "attnlab hangul"', "한").catch(() => null);
-  state = read(isSaved ? savedState : location.hash.slice(1));
+  state = stateOf(isSaved ? savedState : location.hash, models);
+  writeAddress(state, false);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update({}));
-  addEventListener("hashchange", () => {
-    state = read(location.hash.slice(1));
-    draw();
-  });
+  addEventListener("popstate", restore);
+  document.addEventListener("keydown", undoByKey);
   draw();
 }
 

@@ -1,7 +1,8 @@
 // Changes of the attention that several views offer: all steps at once, one row by hand, and pads.
 
 import { isSaved } from "explorer/ask.js";
-import { h } from "explorer/dom.js";
+import { h, scrolling } from "explorer/dom.js";
+import { label, weightText } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
 const OWN = { kind: null, temperature: 1, seed: 0 };
@@ -14,7 +15,7 @@ export const isChanged = (state) => changesOf(state).kind !== null || changesOf(
 /** Uniform or permuted weights and the temperature, at every step, under a heading; `more` stands beside them. */
 export function changesPanel(heading, state, update, ...more) {
   const { kind, temperature } = changesOf(state);
-  const change = (wanted) => update((now) => ({ changes: { ...changesOf(now), ...wanted(now) } }));
+  const change = (wanted, how) => update((now) => ({ changes: { ...changesOf(now), ...wanted(now) } }), how);
   return [
     h("fieldset", { class: "choices" }, h("legend", {}, say(heading)), KINDS.map((each) => h("label", {},
       h("input", { type: "radio", name: "kind", checked: kind === each, disabled: isSaved, onchange: () => change(() => ({ kind: each })) }),
@@ -24,7 +25,7 @@ export function changesPanel(heading, state, update, ...more) {
         h("input", { type: "range", min: -2, max: 2, step: 0.05, value: Math.log10(temperature), disabled: isSaved || kind === "uniform",
           "aria-valuetext": temperature.toFixed(2), oninput: (event) => {
             const to = 10 ** Number(event.currentTarget.value);
-            change(() => ({ temperature: to }));
+            change(() => ({ temperature: to }), "gradual");
           } })),
       kind === "permuted" && h("button", { type: "button", disabled: isSaved,
         onclick: () => change((now) => ({ seed: changesOf(now).seed + 1 })) }, say("permuteAgain")),
@@ -41,20 +42,27 @@ export function withWeight(weights, place, weight) {
   return weights.map((each, i) => digits(i === place ? weight : others > 0 ? each * left / others : left / (weights.length - 1)));
 }
 
-/** A bar a token, to drag or move by arrow keys; `put` takes the whole row. */
-export const sliders = (tokens, row, put) => h("div", { class: "scroll" }, h("div", { class: "sliders" }, row.map((weight, i) => h("label", {},
-  h("input", { type: "range", min: 0, max: 1, step: "any", value: weight, disabled: isSaved, style: { "--weight": `${100 * weight}%` },
-    "aria-label": `${tokens[i]} ${say("weight")}`, "aria-valuetext": weight.toFixed(3),
-    onkeydown: (event) => stepBy(event, weight, (to) => put(withWeight(row, i, to))),
-    oninput: (event) => put(withWeight(row, i, Number(event.currentTarget.value))) }),
-  h("bdi", { title: `${tokens[i]}: ${weight.toFixed(4)}` }, tokens[i])))));
+/** A bar a token, to drag or move by arrow keys; `put` takes the whole row, and that it comes gradually. */
+export function sliders(tokens, row, put) {
+  const bar = (weight, i) => h("label", {},
+    h("input", { type: "range", min: 0, max: 1, step: "any", value: weight, disabled: isSaved, style: { "--weight": `${100 * weight}%` },
+      "aria-label": `${tokens[i]} ${say("weight")}`, "aria-valuetext": weight.toFixed(3),
+      onkeydown: (event) => stepBy(event, (to) => put(withWeight(row, i, to), "gradual")),
+      oninput: (event) => put(withWeight(row, i, Number(event.currentTarget.value)), "gradual") }),
+    h("small", {}, weightText(weight) || "0"),
+    h("bdi", { title: `${tokens[i]}: ${weight.toFixed(4)}` }, label(tokens[i])));
+  return scrolling(say("weights"), h("div", { class: "sliders" }, row.map(bar)));
+}
 
 /** Arrow keys move a weight by a twentieth, whatever the browser's own step is. */
-function stepBy(event, weight, put) {
+function stepBy(event, put) {
   const by = { ArrowUp: 0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowLeft: -0.05, PageUp: 0.25, PageDown: -0.25 }[event.key];
   if (by === undefined) return;
   event.preventDefault();
-  put(Math.min(Math.max(weight + by, 0), 1));
+  // Keys may come faster than pictures: the bar's own value is the newest.
+  const bar = event.currentTarget;
+  bar.value = Math.min(Math.max(Number(bar.value) + by, 0), 1);
+  put(Number(bar.value));
 }
 
 /** How many pads stand before and behind the source. */
@@ -63,5 +71,5 @@ export const padFields = (edit, update) => [["before", "padsBefore"], ["behind",
     h("input", { type: "number", min: 0, max: 50, value: edit[name], disabled: isSaved,
       oninput: (event) => {
         const count = Math.min(Math.max(Math.round(Number(event.currentTarget.value)) || 0, 0), 50);
-        update((now) => ({ pads: { ...edit, ...now.pads, [name]: count } }));
+        update((now) => ({ pads: { ...edit, ...now.pads, [name]: count } }), "gradual");
       } })));

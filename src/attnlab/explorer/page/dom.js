@@ -5,7 +5,9 @@ const SVG_TAGS = new Set(["svg", "g", "rect", "path", "line", "text", "circle"])
 
 /** An element. Properties that start with `on` are handlers; null, undefined and false leave one out. */
 export function h(tag, properties = {}, ...children) {
-  const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  // `title` is a tag of both; in a drawing it is asked for as "svg:title".
+  const isSvg = SVG_TAGS.has(tag) || tag.startsWith("svg:");
+  const element = isSvg ? document.createElementNS(SVG, tag.replace("svg:", "")) : document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element[name] = value;
@@ -21,11 +23,19 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
-const HANDLERS = ["onclick", "oninput", "onchange", "onkeydown", "onpointermove", "onpointerleave", "onpointerdown",
-  "onfocus", "onsubmit", "ontoggle", "onblur"];
+/** What scrolls where it does not fit, with a name; the keyboard reaches it. */
+export const scrolling = (name, ...children) =>
+  h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, children);
 
-/** Change the children of `live` into those of `wanted`, with as few new elements as possible. */
-export function morph(live, wanted) {
+const HANDLERS = ["onclick", "oninput", "onchange", "onkeydown", "onpointermove", "onpointerleave", "onpointerdown",
+  "onpointerenter", "onfocus", "onsubmit", "ontoggle", "onblur"];
+
+/**
+ * Change the children of `live` into those of `wanted`, with as few new elements as possible.
+ *
+ * @param overwrite whether a box in which a person types takes the wanted text, too; else it keeps its own.
+ */
+export function morph(live, wanted, overwrite = false) {
   const now = [...live.childNodes];
   const next = [...wanted.childNodes];
   next.forEach((node, i) => {
@@ -34,7 +44,7 @@ export function morph(live, wanted) {
     else if (old.nodeType !== node.nodeType || old.nodeName !== node.nodeName
       || (node.dataset?.key ?? "") !== (old.dataset?.key ?? "")) old.replaceWith(node);
     else if (node.nodeType === Node.TEXT_NODE) { if (old.data !== node.data) old.data = node.data; }
-    else { copy(old, node); morph(old, node); settle(old, node); }
+    else { copy(old, node); morph(old, node, overwrite); settle(old, node, overwrite); }
   });
   now.slice(next.length).forEach((node) => node.remove());
 }
@@ -52,8 +62,8 @@ function copy(old, node) {
 }
 
 /** What a person is typing stays; all else shows the state. */
-function settle(old, node) {
-  const typing = old === document.activeElement && (old.nodeName === "TEXTAREA" || old.type === "text");
+function settle(old, node, overwrite) {
+  const typing = !overwrite && old === document.activeElement && (old.nodeName === "TEXTAREA" || old.type === "text");
   if ("value" in old && !typing && !["BUTTON", "LI", "OPTION"].includes(old.nodeName) && old.value !== node.value) {
     old.value = node.value;
   }

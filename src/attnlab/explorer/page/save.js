@@ -1,6 +1,5 @@
 // What is shown, as files: a picture, numbers, and one page that works without the model.
 
-import { drawn } from "explorer/heat_map.js";
 import { h } from "explorer/dom.js";
 
 function download(name, content, type) {
@@ -12,34 +11,8 @@ function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Tokens with commas and quotes, as spreadsheets read them; a formula stays a text. */
-function field(value) {
-  const text = typeof value === "string" && /^[=+@\t\r]|^-\D/.test(value) ? `'${value}` : String(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** Every map and table of the view; a line a row. */
-export function saveCsv(view) {
-  const parts = [];
-  for (const figure of view.querySelectorAll("figure.map")) {
-    const map = drawn.get(figure.dataset.key);
-    if (map?.attention && figure.querySelector("svg.heat-cells")) {
-      parts.push([["", ...map.source], ...map.attention.map((row, i) => [map.target[i], ...row])]);
-    } else if (figure.querySelector("[data-weight]")) {
-      const tokens = [...figure.querySelectorAll("[data-weight]")];
-      parts.push([tokens.map((token) => token.querySelector("bdi").textContent), tokens.map((token) => Number(token.dataset.weight))]);
-    }
-  }
-  for (const table of view.querySelectorAll("table")) {
-    if (table.closest("details.table")) continue;
-    parts.push([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
-  }
-  for (const tree of view.querySelectorAll(".tree svg")) {
-    parts.push([...tree.querySelectorAll("g")].map((node) => [node.getAttribute("aria-label")]));
-  }
-  const csv = parts.map((rows) => rows.map((row) => row.map(field).join(",")).join("\r\n")).join("\r\n\r\n");
-  download("attention.csv", `\ufeff${csv}\r\n`, "text/csv");
-}
+/** Tables of numbers, as `csvOf` writes them. */
+export const saveCsv = (csv) => download("attention.csv", `\ufeff${csv}`, "text/csv");
 
 /** The view as a picture, twice as fine as on the screen, with all that scrolls unfolded. */
 export async function savePicture(view) {

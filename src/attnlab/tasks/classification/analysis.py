@@ -12,8 +12,6 @@ from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, rounded, score_na
 from attnlab.tasks.predictor import ExplorerPage
 from attnlab.tasks.requests import NO_CHANGE
 
-EXAMPLE = "A film that is a joy to watch."
-
 
 @torch.no_grad()
 def classify(
@@ -44,4 +42,9 @@ def classify(
 def page_of(classifier: SentenceClassifier) -> ExplorerPage:
     """What the explorer's page shows of a classifier."""
     parts = {"score": score_name(classifier.model.attention), "labels": classifier.labels}
-    return ExplorerPage("classification", EXAMPLE, parts, analyses={"classify": classify})
+    return ExplorerPage(
+        kind="classification",
+        example=classifier.example,
+        parts=parts,
+        analyses={"classify": classify},
+    )

@@ -12,10 +12,10 @@ from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.predictor import ExplorerPage
 from attnlab.tasks.translation.analysis import marks, parts_of, score, translate
 from attnlab.tasks.translation.beam_tree import beam
+from attnlab.tasks.translation.sentence_losses import score_sentences
 from attnlab.tasks.translation.step_numbers import step_numbers
 from attnlab.tasks.translation.translator import Translator
 
-EXAMPLE = "Wednesday, January 13, 2010"
 MAX_PAIRS = 200  # test pairs that the page offers
 ANALYSES: dict[str, Callable[..., Any]] = {
     "translate": translate,
@@ -30,10 +30,11 @@ def page_of(translator: Translator) -> ExplorerPage:
     """What the explorer's page shows of a translator."""
     return ExplorerPage(
         kind="translation",
-        example=EXAMPLE,
+        example=translator.example,
         parts=parts_of(translator),
         analyses=ANALYSES,
         read_pairs=lambda folder: first_pairs(translator, read_pairs(folder)),
+        score_sentences=lambda folder: score_sentences(translator, read_pairs(folder)),
     )
 
 

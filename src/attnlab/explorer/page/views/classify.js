@@ -2,7 +2,7 @@
 
 import { ask, isSaved } from "explorer/ask.js";
 import { changesOf, changesPanel, isChanged, padFields, sliders } from "explorer/changes.js";
-import { h } from "explorer/dom.js";
+import { h, scrolling } from "explorer/dom.js";
 import { level } from "explorer/colours.js";
 import { label } from "explorer/labels.js";
 import { say } from "explorer/words.js";
@@ -24,7 +24,7 @@ export const classify = {
 
   draw(state, { own, after, hide: hidden, pads }, update) {
     // Weights by hand take the place of all other changes, so that any other change lets go of them.
-    const change = (wanted) => update((now) => ({ ...wanted(now), weights: null }));
+    const change = (wanted, how) => update((now) => ({ ...wanted(now), weights: null }), how);
     const hide = (place) => change(({ edits }) => {
       const old = edits?.hide ?? [];
       return { edits: { ...edits, hide: old.includes(place) ? old.filter((each) => each !== place) : [...old, place] } };
@@ -40,15 +40,21 @@ export const classify = {
             onclick: () => update({ changes: null, weights: null, edits: null, pads: null }) }, say("reset"))),
         h("hr", {}),
         h("p", { class: "quiet" }, say("weightsByHand")),
-        sliders(own.source, row, (wanted) => update({ weights: { 0: wanted } }))),
+        sliders(own.source, row, (wanted, how) => update({ weights: { 0: wanted } }, how))),
       colouredSentence("own", own, say("ownWeights")),
       h("p", { class: "quiet" }, say("classifyHint")),
       colouredSentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),
-      h("div", { class: "scroll" }, h("table", { class: "effects classes" }, h("caption", {}, say("classes")),
+      scrolling(say("classes"), h("table", { class: "effects classes" }, h("caption", {}, say("classes")),
         h("thead", {}, h("tr", {}, ["class", "before", "after"].map((name) => h("th", { scope: "col" }, say(name))), h("td", {}))),
         h("tbody", {}, Object.keys(own.probabilities).map((name) => h("tr", { class: name === after.label ? "selected" : "" },
           h("th", { scope: "row" }, h("bdi", {}, name)), h("td", {}, own.probabilities[name].toFixed(5)), h("td", {}, after.probabilities[name].toFixed(5)),
           h("td", { class: "change", "aria-hidden": "true" }, h("span", { class: "bar" }, h("i", { style: { width: `${100 * after.probabilities[name]}%` } })))))))));
+  },
+
+  tables(state, { own, after }) {
+    const weights = (name, { source, attention }) => [[name, "weight"], ...source.map((token, i) => [token, attention[i]])];
+    const classes = Object.keys(own.probabilities).map((name) => [name, own.probabilities[name], after.probabilities[name]]);
+    return [weights("own", own), weights("changed", after), [["class", "before", "after"], ...classes]];
   },
 };
 

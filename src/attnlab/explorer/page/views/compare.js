@@ -1,6 +1,7 @@
 // One sentence, up to four models, the same colours.
 
 import { ask } from "explorer/ask.js";
+import { mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { heatMap } from "explorer/heat_map.js";
 import { modelName, say } from "explorer/words.js";
@@ -30,4 +31,6 @@ export const compare = {
       h("div", { class: "maps" }, answers.map((answer, i) => heatMap(`model-${i}`, answer,
         { abreast: answers.length, title: h("span", {}, h("b", {}, shown(names[i])), h("br"), h("bdi", {}, answer.text), ` · ${answer.score.toFixed(4)}`) }))));
   },
+
+  tables: (state, { names, answers }) => mapTables(names.map((name, i) => [name, answers[i]])),
 };

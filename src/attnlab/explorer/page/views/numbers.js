@@ -63,7 +63,7 @@ export const numbers = {
           head.projected_query && [h("dt", {}, `${say("query")} q′`), h("dd", {}, vector(head.projected_query[step]))],
           head.coverage_weight && [h("dt", {}, "w"), h("dd", {}, vector(head.coverage_weight))],
           head.g !== undefined && [h("dt", {}, "g"), h("dd", {}, head.g.toFixed(4))]),
-        h("div", { class: "scroll" }, h("table", { class: "numbers" },
+        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": say("view.numbers") }, h("table", { class: "numbers" },
           h("thead", {}, h("tr", {}, h("td", {}), columns.map((name) => h("th", { scope: "col" }, name)))),
           h("tbody", {}, source.map((token, j) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, token)),
             h("td", {}, head.energies[step][j].toFixed(4)), h("td", {}, head.visible[step][j] ? "1" : "−∞"),

@@ -2,6 +2,7 @@
 
 import { ask } from "explorer/ask.js";
 import { padFields } from "explorer/changes.js";
+import { mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { marked } from "explorer/effects.js";
 import { heatMap } from "explorer/heat_map.js";
@@ -36,4 +37,6 @@ export const pads = {
         base.attention && h("p", { class: "quiet" }, say("onPads", (100 * mean(answers[i])).toFixed(2))),
         heatMap(name, answers[i], { abreast: 2 })))));
   },
+
+  tables: (state, { answers }) => mapTables([["masked", answers[0]], ["unmasked", answers[1]]]),
 };

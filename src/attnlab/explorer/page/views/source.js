@@ -2,6 +2,7 @@
 
 import { ask, isSaved } from "explorer/ask.js";
 import { changesOf, changesPanel, isChanged } from "explorer/changes.js";
+import { effectsTable, mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
 import { heatMap } from "explorer/heat_map.js";
@@ -67,6 +68,8 @@ export const source = {
         })),
         base.attention ? [h("hr", {}), changesPanel("attentionOfAllSteps", state, update, reset)] : h("div", { class: "controls" }, reset)),
       marked(free, base),
-      h("div", { class: "maps" }, effects(base, after), heatMap("edited", after, { abreast: 2 })));
+      h("div", { class: "beside" }, heatMap("edited", after, { abreast: 2 }), effects(base, after, state, update)));
   },
+
+  tables: (state, { base, after }) => [effectsTable(base, after), ...mapTables([["target", after]])],
 };

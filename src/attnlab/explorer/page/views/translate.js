@@ -1,7 +1,9 @@
 // A sentence, its heat map, the likeliest tokens of a step, and what comes of another token there.
 
 import { ask, isSaved } from "explorer/ask.js";
+import { mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
+import { sentenceOf } from "explorer/errors.js";
 import { heatMap } from "explorer/heat_map.js";
 import { marksOfPair } from "explorer/marks.js";
 import { say } from "explorer/words.js";
@@ -25,7 +27,7 @@ export const translate = {
     try {
       return { base, marks, branch: await ask(["translate", body]) };
     } catch (error) {
-      return { base, marks, branch: null, refused: error.message };
+      return { base, marks, branch: null, refused: sentenceOf(error) };
     }
   },
 
@@ -34,13 +36,13 @@ export const translate = {
     const onselect = (row) => update({ step: row, branch: null });
     const changed = branch ? differing(branch, base) : [];
     const abreast = branch ? 2 : 1;
-    return h("div", {},
-      panel(base, step, state, update, refused),
-      h("div", { class: "maps" },
-        heatMap("own", base, { selected: step, onselect, marks, abreast, title: branch && say("ownTranslation", base.text) }),
-        branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
-          title: say("branchTranslation", branch.text, branch.score.toFixed(4)) })));
+    const own = heatMap("own", base, { selected: step, onselect, marks, abreast, title: branch && say("ownTranslation", base.text) });
+    const other = branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
+      title: say("branchTranslation", branch.text, branch.score.toFixed(4)) });
+    return h("div", { class: "beside" }, h("div", { class: "maps" }, own, other), panel(base, step, state, update, refused));
   },
+
+  tables: (state, { base, branch }) => mapTables([["target", base], ["branch", branch]]),
 };
 
 /** The likeliest tokens of a step, each a button that puts it there. */
@@ -52,14 +54,14 @@ function panel(base, step, state, update, refused) {
     if (token) choose(token);
   };
   const chosen = state.branch?.[0] === step ? state.branch[1] : base.ids[step];
-  return h("section", { class: "panel" },
-    h("div", { class: "title" }, h("h2", {}, say("step", step + 1), " ", h("bdi", { class: "token" }, base.target[step])),
-      h("span", { class: "quiet" }, say("panelHint"))),
-    h("ol", { class: "likeliest" }, base.likeliest[step].map(([token, id, probability]) =>
-      h("li", {}, h("button", { type: "button", class: "choice", "aria-pressed": String(id === chosen), disabled: isSaved,
-        onclick: () => choose(id) },
+  const likely = ([token, id, probability]) => h("li", {},
+    h("button", { type: "button", class: "choice", "aria-pressed": String(id === chosen), disabled: isSaved, title: token, onclick: () => choose(id) },
       h("bdi", {}, token), h("span", { class: "bar" }, h("i", { style: { width: `${100 * probability}%` } })),
-      h("span", { class: "number" }, probability.toFixed(4)))))),
+      h("span", { class: "number" }, probability.toFixed(4))));
+  return h("section", { class: "panel", "aria-label": say("likeliest") },
+    h("div", { class: "title" }, h("h2", {}, say("step", step + 1), " ", h("bdi", { class: "token" }, base.target[step]))),
+    h("p", { class: "quiet" }, say("panelHint")),
+    h("ol", { class: "likeliest" }, base.likeliest[step].map(likely)),
     !isSaved && h("form", { class: "controls", onsubmit: other }, h("label", {}, h("span", { class: "label" }, say("otherToken")),
       h("input", { type: "text", name: "token", size: 12, autocomplete: "off", value: typeof chosen === "string" ? chosen : "" })),
     h("button", { type: "submit" }, say("translateAnew")),

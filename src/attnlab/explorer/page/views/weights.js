@@ -3,6 +3,7 @@
 
 import { ask, isSaved } from "explorer/ask.js";
 import { changesOf, changesPanel, digits, isChanged, sliders } from "explorer/changes.js";
+import { effectsTable, mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
 import { say } from "explorer/words.js";
@@ -27,8 +28,8 @@ export const weights = {
     if (base.attention === null) return h("p", { class: "quiet" }, say("noAttention"));
     const step = Math.min(state.step ?? 0, base.target.length - 1);
     const row = state.weights?.[step] ?? after.attention[step];
-    const put = (wanted) => update((now) => ({ step, weights: { ...now.weights, [step]: wanted } }));
-    return h("div", {},
+    const put = (wanted, how) => update((now) => ({ step, weights: { ...now.weights, [step]: wanted } }), how);
+    return h("div", { class: "beside" },
       h("section", { class: "panel" },
         changesPanel("attentionOfAllSteps", state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
           onclick: () => update({ weights: null, changes: null }) }, say("reset"))),
@@ -40,7 +41,8 @@ export const weights = {
         sliders(base.source, row, put),
         !isSaved && h("div", { class: "controls" },
           h("button", { type: "button", onclick: () => put(row.map(() => digits(1 / row.length))) }, say("uniformHere")))),
-      marked(free, base),
-      effects(base, after, step));
+      h("div", {}, marked(free, base), effects(base, after, state, update, step)));
   },
+
+  tables: (state, { base, after }) => base.attention === null ? [] : [effectsTable(base, after), ...mapTables([["target", after]])],
 };

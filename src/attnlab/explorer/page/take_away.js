@@ -1,0 +1,55 @@
+// The bar beside the views: how maps are drawn, undo, the link, and what is shown as files.
+
+import { ask, isSaved, recorded } from "explorer/ask.js";
+import { isFaint } from "explorer/colours.js";
+import { csvOf } from "explorer/csv.js";
+import { h } from "explorer/dom.js";
+import { canUndo } from "explorer/past.js";
+import { saveCsv, savePage, savePicture } from "explorer/save.js";
+import { say } from "explorer/words.js";
+
+/**
+ * @param {object} now the state that is drawn
+ * @param {{view, views, base, loaded, models}} shown the view, all that the model has, the answers of the sentence and of the view
+ * @param {{update, undo}} act
+ */
+export function takeAway(now, { view, views, base, loaded, models }, { update, undo }) {
+  const panel = () => document.getElementById("view");
+  const tables = view.tables && loaded !== null ? view.tables(now, loaded, models) : [];
+  const button = (name, onclick, disabled = false) => h("button", { type: "button", onclick, disabled }, name);
+  return h("div", { class: "switches" },
+    base !== null && [drawnAs(now, update), relativeBox(now, base, update)],
+    !isSaved && button(say("undo"), undo, !canUndo()),
+    !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
+    button("PNG", () => savePicture(panel())),
+    button("CSV", () => saveCsv(csvOf(tables)), tables.length === 0),
+    !isSaved && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))));
+}
+
+/** Cells or lines. */
+function drawnAs(now, update) {
+  return h("span", { class: "segments", role: "group", "aria-label": say("drawnAs") }, ["cells", "lines"].map((name) => {
+    const isLines = name === "lines";
+    return h("button", { type: "button", "aria-pressed": String(now.lines === isLines), onclick: () => update({ lines: isLines }) }, say(name));
+  }));
+}
+
+/** Whether each row has a scale of its own: a person says, or else the weights of the sentence do. */
+function relativeBox(now, base, update) {
+  return h("label", {}, h("input", { type: "checkbox", class: "heat-relative", checked: now.relative ?? isFaint(base.attention),
+    onchange: ({ currentTarget: { checked } }) => update({ relative: checked }) }), say("relative"));
+}
+
+async function copyLink(button, update) {
+  await navigator.clipboard.writeText(location.href);
+  button.textContent = say("copied");
+  setTimeout(() => update({}), 1500);
+}
+
+/** Ask what every view of a sentence asks, for a page that is saved. */
+async function askAll(now, views, models) {
+  for (const view of views.filter((each) => !each.isLive)) {
+    const base = view.kind === "translation" ? await ask(["translate", { model: now.model, text: now.text }]) : null;
+    await view.load(now, base, models).catch(() => null); // a view that refuses this sentence has nothing to save
+  }
+}

@@ -1,0 +1,14 @@
+// What a person types, without the halves of a composed character: Hangul, kana and kanji are written by an input
+// method, whose unfinished syllables no model should read.
+
+document.addEventListener("compositionend", ({ target }) => target.dispatchEvent(new Event("input", { bubbles: true })));
+
+/** A handler of `oninput` that takes the text of a box, but not while a composition runs. */
+export const typed = (take) => (event) => {
+  if (!event.isComposing) take(event.currentTarget.value);
+};
+
+const TEXT_BOXES = "textarea, input[type=text], input[type=number]";
+
+/** Whether a key press belongs to a box of text. */
+export const isInTextBox = ({ target }) => target instanceof Element && target.matches(TEXT_BOXES);
