@@ -86,6 +86,24 @@ def test_heat_map_page_in_a_browser_draws_square_cells_offline(
     assert problems == []
 
 
+def test_upright_labels_stand_above_the_middle_of_their_columns(
+    page: playwright.Page, tmp_path: Path
+) -> None:
+    source = ["a", "student", "Wednesday", "x", "vocabulary", "<eos>", "b", "c"] * 2
+    weights = np.full((6, len(source)), 1 / len(source))
+    attention = AttentionMap(source, ["un", "deux", "trois", "quatre", "cinq", "<eos>"], weights)
+    page.set_viewport_size({"width": 900, "height": 1400})
+    path = tmp_path / "map.html"
+    path.write_text(heat_map_page([attention]), encoding="utf-8")
+    page.goto(path.as_uri())
+    middle = (
+        "all => all.map(each => each.getBoundingClientRect()).map(box => box.x + box.width / 2)"
+    )
+    heads = page.locator(".heat-heads > *").evaluate_all(middle)
+    cells = page.locator(".heat-cells g rect").evaluate_all(middle)[: len(source)]
+    np.testing.assert_allclose(heads, cells, atol=1)
+
+
 WIDE = AttentionMap(
     [f"source{i}" for i in range(60)],
     [f"목표{i}" for i in range(60)],

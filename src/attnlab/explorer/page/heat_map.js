@@ -45,7 +45,7 @@ export function heatMap(name, answer, { selected = null, onselect = null, change
 function legend(marks) {
   const colours = Array.from({ length: LEVELS + 1 }, (_, each) => h("i", { class: `heat-${each}` }));
   return h("div", { class: "heat-legend" },
-    h("span", { class: "heat-scale", "aria-hidden": true }, "0", h("span", {}, colours),
+    !asLines && h("span", { class: "heat-scale", "aria-hidden": true }, "0", h("span", {}, colours),
       h("b", { class: "heat-when-absolute" }, "1"), h("b", { class: "heat-when-relative" }, say("largestOfRow"))),
     !asLines && marks?.sure.length > 0 && h("span", { class: "heat-key sure" }, say("knownLink")),
     !asLines && marks?.possible.length > 0 && h("span", { class: "heat-key possible" }, say("possibleLink")),

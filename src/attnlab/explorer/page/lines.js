@@ -5,7 +5,8 @@ import { h } from "explorer/dom.js";
 import { label, terminalColumns } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
-const HEIGHT = 220; // pixels between the two rows of tokens
+const HEIGHT = 240; // pixels between the two rows of tokens
+const [LETTER, MARGIN, NARROWEST] = [10.5, 22, 34]; // pixels of a letter, around a token, and of a token
 const LEAST = 0.01; // a smaller weight has no line, unless it is a large one of its row
 const MOST_READ = 4; // tokens that are read out of one that is pointed at
 
@@ -44,7 +45,7 @@ export function lines(name, { source, target, attention }, { selected, onselect,
 
 /** The widths of tokens in a row, and where the middle of each is. */
 function placesOf(tokens) {
-  const widths = tokens.map((token) => Math.max(30, 9 * terminalColumns(label(token)) + 20));
+  const widths = tokens.map((token) => Math.max(NARROWEST, LETTER * terminalColumns(label(token)) + MARGIN));
   const middles = [];
   let width = 0;
   for (const each of widths) {

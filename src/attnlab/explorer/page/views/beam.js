@@ -36,7 +36,7 @@ export const beam = {
           oninput: (event) => update({ alpha: Number(event.currentTarget.value) }, "gradual") })),
         h("button", { type: "button", disabled: state.alpha === null, onclick: () => update({ alpha: null }) }, say("reset"))),
       scrolling(say("hypotheses"), h("table", { class: "hypotheses" }, h("caption", {}, say("hypotheses")),
-        h("thead", {}, h("tr", {}, h("td", {}), ["translation", "score", "logProb", "length"].map((name) => h("th", { scope: "col" }, say(name))))),
+        h("thead", {}, h("tr", {}, h("td", {}), ["translation", "score", "logProb", "length"].map((name) => h("th", { scope: "col", class: name === "translation" ? "text" : null }, say(name))))),
         h("tbody", {}, order.map((each, i) => h("tr", { class: i ? "" : "selected" }, h("th", { scope: "row" }, `${i + 1}`),
           h("td", { class: "text" }, h("bdi", {}, each.text)), [each.score.toFixed(4), each.log_prob.toFixed(4), each.length].map((value) => h("td", {}, value)))))))),
       h("p", { class: "quiet key" }, ["kept", "finished", "pruned", "cut_off"].map((name) => h("span", { class: name }, say(name)))),

@@ -35,7 +35,7 @@ export const losses = {
         done < total && progress(done, total)),
       scrolling(say("view.losses"), h("table", { class: "losses" },
         h("caption", {}, say("lossCaption", done)),
-        h("thead", {}, h("tr", {}, ["loss", "exact", "source", "reference", "translation"].map((name) => h("th", { scope: "col" }, say(name))))),
+        h("thead", {}, h("tr", {}, ["loss", "exact", "source", "reference", "translation"].map((name, i) => h("th", { scope: "col", class: i < 2 ? null : "text" }, say(name))))),
         h("tbody", {}, rows.map((row) => line(row, update))))),
       rows.length === count && count < MOST && h("p", {}, h("button", { type: "button",
         onclick: () => update({ losses: { order: orderOf(state), count: more } }) }, say("moreSentences"))));

@@ -68,7 +68,7 @@ export const source = {
         })),
         base.attention ? [h("hr", {}), changesPanel("attentionOfAllSteps", state, update, reset)] : h("div", { class: "controls" }, reset)),
       marked(free, base),
-      h("div", { class: "beside" }, heatMap("edited", after, { abreast: 2 }), effects(base, after, state, update)));
+      h("div", { class: "beside" }, heatMap("edited", after), effects(base, after, state, update)));
   },
 
   tables: (state, { base, after }) => [effectsTable(base, after), ...mapTables([["target", after]])],
