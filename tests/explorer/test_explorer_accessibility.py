@@ -29,6 +29,7 @@ def show(seen, **state):
     seen.wait(state["text"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 800, 1280])
 def test_no_view_breaks_a_rule(visit, translator, corpus, width, scheme):

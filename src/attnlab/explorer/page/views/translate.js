@@ -8,6 +8,8 @@ import { heatMap } from "explorer/heat_map.js";
 import { marksOfPair } from "explorer/marks.js";
 import { say } from "explorer/words.js";
 
+const MANY = 20; // source tokens that do not fit beside the panel
+
 /** What to force so that a translation goes on from another token. */
 const forced = (base, [step, token]) =>
   Object.fromEntries([...base.ids.slice(0, step), token].map((each, i) => [i, each]));
@@ -39,7 +41,7 @@ export const translate = {
     const own = heatMap("own", base, { selected: step, onselect, marks, abreast, title: branch && say("ownTranslation", base.text) });
     const other = branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
       title: say("branchTranslation", branch.text, branch.score.toFixed(4)) });
-    return h("div", { class: "beside" }, h("div", { class: "maps" }, own, other), panel(base, step, state, update, refused));
+    return h("div", { class: base.source.length > MANY ? "beside long" : "beside" }, h("div", { class: "maps" }, own, other), panel(base, step, state, update, refused));
   },
 
   tables: (state, { base, branch }) => mapTables([["target", base], ["branch", branch]]),
