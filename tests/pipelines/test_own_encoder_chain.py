@@ -66,8 +66,9 @@ def test_translator_over_an_own_encoder_trains_evaluates_and_is_explored(
     assert parts_of(translator)["score"] == "Bahdanau"
     answer = translate(translator, text)
     assert len(answer["attention"]) == len(answer["target"])
-    (head,) = step_numbers(translator, text, answer["ids"])["heads"]
-    assert len(head["keys"]) == len(answer["source"])
+    shown = step_numbers(translator, text, answer["ids"])
+    (keys,) = [symbol for symbol in shown["symbols"] if symbol["id"] == "h"]
+    assert len(keys["values"]) == len(answer["source"])
 
 
 def test_classifier_over_an_own_encoder_trains_evaluates_and_is_explored(

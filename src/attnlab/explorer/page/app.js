@@ -8,22 +8,20 @@ import { drawLines } from "explorer/heat_map.js";
 import { inLooksOf, remember, undone, writeAddress } from "explorer/past.js";
 import { changed, START, stateOf } from "explorer/state.js";
 import { takeAway } from "explorer/take_away.js";
-import { stepTables } from "explorer/step_table.js";
 import { isInTextBox, typed } from "explorer/typing.js";
 import { modelName, say, setLanguage } from "explorer/words.js";
 import { beam } from "explorer/views/beam.js";
 import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
 import { losses } from "explorer/views/losses.js";
-import { numbers } from "explorer/views/numbers.js";
+import { numbers, numbersOfClassifier } from "explorer/views/numbers.js";
 import { pads } from "explorer/views/pads.js";
 import { reference } from "explorer/views/reference.js";
 import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const oneStep = { tables: (now, answer) => stepTables(answer, now.step ?? 0), ...numbers };
-const VIEWS = [translate, compare, weights, source, beam, oneStep, pads, reference, losses, classify];
+const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, classify, numbersOfClassifier];
 const RETRY = 1500; // milliseconds between two tries to reach the server
 
 const app = document.getElementById("app");

@@ -38,6 +38,9 @@ export async function ask([name, body]) {
 /** The same for an answer that changes with time. */
 export const askAnew = ([name, body]) => backend(name, body);
 
+/** Whether a page is being saved, so that all is asked that it may show. */
+export const isRecording = () => used !== null;
+
 /** The questions that some work asks, with their answers. */
 export async function recorded(work) {
   used = new Set(START.map(keyOf));

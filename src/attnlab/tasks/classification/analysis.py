@@ -8,6 +8,7 @@ import torch
 
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.classification.step_numbers import step_numbers
 from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, rounded, score_name
 from attnlab.tasks.predictor import ExplorerPage
 from attnlab.tasks.requests import NO_CHANGE
@@ -46,5 +47,5 @@ def page_of(classifier: SentenceClassifier) -> ExplorerPage:
         kind="classification",
         example=classifier.example,
         parts=parts,
-        analyses={"classify": classify},
+        analyses={"classify": classify, "step_numbers": step_numbers},
     )

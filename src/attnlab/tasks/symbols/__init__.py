@@ -1,0 +1,1 @@
+"""A step as a sheet of symbols: each vector and matrix with the operation that makes it."""

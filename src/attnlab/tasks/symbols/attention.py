@@ -1,0 +1,396 @@
+"""The formulas of an attention: projections, energies, mask, weights and context, head by head.
+
+Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.mechanism import LinearProjection
+from attnlab.model.attention.memory import Memory
+from attnlab.model.fast.attention import FastAttention
+from attnlab.model.normalisers import Softmax, Sparsemax
+from attnlab.model.scopes import GlobalScope, LocalM, LocalP
+from attnlab.tasks.edited_source import heads_of
+from attnlab.tasks.symbols.operations import Array
+from attnlab.tasks.symbols.scores import ENERGIES, KEYS, base
+from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
+
+Masking = Literal["before", "after"]
+"""Where the mask stands: minus infinity before the softmax, or zero after it."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look of a model back at its source, as the model itself took it.
+
+    query: (Q,), of the attention.
+    memory: of one sentence.
+    position: of the step in the target.
+    past: of each head the weights of the steps before, (T, S); None without coverage.
+    weights: of each head (S,).
+    context: (D,), of the attention.
+    tokens: S, with the pads.
+    """
+
+    memory: Memory
+    position: int
+    weights: Sequence[Tensor]
+    context: Tensor
+    tokens: Sequence[str]
+    past: Sequence[Tensor] | None = None
+
+
+def encoder_vectors(sheet: Sheet, attention: Any, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
+    """h: a vector (D,) for each of the S tokens."""
+    tokens_axis = Axis("S", len(tokens), tokens)
+    return sheet.given("h", "encoder_vectors", outputs, tokens_axis, Axis("D", outputs.shape[-1]))
+
+
+def attend(
+    sheet: Sheet,
+    attention: Any,
+    query: Symbol,
+    outputs: Tensor,
+    look: Look,
+    masking: Masking = "before",
+) -> Symbol:
+    """The symbols of an attention, for a query of the sheet; returns the context's.
+
+    outputs: the encoder's (S, D).
+    """
+    h = encoder_vectors(sheet, attention, outputs, look.tokens)
+    if type(attention) in (Attention, FastAttention):
+        _, context = attend_with_head(sheet, attention, 0, query, h, h, look, masking)
+        return context
+    if type(attention) is MultiHeadAttention:
+        return attend_with_heads(sheet, attention, query, h, look, masking)
+    # An attention from outside: what it returned is known, but not how.
+    alpha = sheet.opaque(
+        "α", "weights", look.weights[0], h.axes[0], of=[query, h], part=part_of(attention)
+    )
+    width = Axis("D", look.context.shape[-1])
+    context = sheet.opaque(
+        "c_t", "context", look.context, width, of=[alpha, h], part=part_of(attention)
+    )
+    sheet.formula("{}, {} = attention({}, {})", alpha, context, query, h)
+    return context
+
+
+def attend_with_heads(
+    sheet: Sheet,
+    attention: MultiHeadAttention,
+    query: Symbol,
+    h: Symbol,
+    look: Look,
+    masking: Masking,
+) -> Symbol:
+    """concat(head_1, ..., head_N) W_O."""
+    contexts = []
+    size = attention.W_Q.weight.shape[0] // attention.heads
+    for number, head in enumerate(heads_of(attention)):
+        sheet.head = number + 1
+        sheet.begin("head", same_number=True)
+        part = slice(number * size, (number + 1) * size)
+        own: dict[str, Symbol] = {}
+        for name, layer, of in (
+            ("Q", attention.W_Q, query),
+            ("K", attention.W_K, h),
+            ("V", attention.W_V, h),
+        ):
+            W = sheet.weight(
+                f"W_{name}", f"head_W_{name}", layer.weight[part], Axis("P", size), of.axes[-1]
+            )
+            # Small letters are vectors, great ones matrices; v is a weight of some scores.
+            called = "q" if name == "Q" else name
+            own[name] = sheet.compute(called, f"head_{name}", "linear", W, of)
+            sheet.formula("{} = {} {}", own[name], W, of)
+        _, context = attend_with_head(
+            sheet, head, number, own["Q"], own["K"], own["V"], look, masking
+        )
+        contexts.append(context)
+
+    sheet.head = None
+    sheet.begin("join_heads", same_number=True)
+    joined_axis = Axis("N·P", sum(context.axes[0].size for context in contexts))
+    joined = sheet.compute("c_1…N", "joined_heads", "concat", *contexts, axes=[joined_axis])
+    W_O = sheet.weight("W_O", "head_W_O", attention.W_O.weight, h.axes[1], joined_axis)
+    context = sheet.compute("c_t", "context", "linear", W_O, joined)
+    sheet.formula("{} = [" + "; ".join(["{}"] * len(contexts)) + "]", joined, *contexts)
+    sheet.formula("{} = {} {}", context, W_O, joined)
+    return context
+
+
+def attend_with_head(
+    sheet: Sheet,
+    attention: Any,
+    number: int,
+    query: Symbol,
+    keys: Symbol,
+    values: Symbol,
+    look: Look,
+    masking: Masking,
+) -> tuple[Symbol, Symbol]:
+    """The symbols of one head; returns those of its weights and its context.
+
+    number: of the head, from 0 on.
+    """
+    memory = look.memory
+    assert memory.keys is not None
+    own = memory.head(number) if memory.keys.dim() == 4 else memory
+
+    # 1. What is compared: projections, what the score makes of the keys, and coverage.
+    asking = query
+    score = attention.score
+    if score.by_position:
+        positions = own.positions[0].tolist()
+        keys = sheet.given("i", "positions", np.array(positions), values.axes[0])
+    if type(score) is LinearProjection:
+        query, keys = project(sheet, score, query, keys)
+        score = score.score
+    known = type(score) in ENERGIES
+    if known:
+        keys = KEYS[type(score)](sheet, score, keys)
+    else:
+        projected = own.keys[0]  # type: ignore[index]
+        axes = [values.axes[0], *(Axis("A", size) for size in projected.shape[1:])]
+        keys = sheet.opaque("k", "projected_keys", projected, *axes, of=[keys], part=part_of(score))
+        sheet.formula("{} = keys({})", keys, keys.of[0])
+    if attention.coverage is not None and look.past is not None:
+        keys = cover(sheet, attention.coverage, keys, look.past[number])
+
+    # 2. The energies.
+    if known:
+        e = ENERGIES[type(score)](sheet, score, query, keys)
+    else:
+        found = run(score, query.values[None, None], keys.values[None])[0, 0]
+        e = sheet.opaque(
+            "e", "energy", found, values.axes[0], of=[query, keys], part=part_of(score)
+        )
+        sheet.formula("{} = score({}, {})", e, query, keys)
+
+    # 3. The mask, the weights and the context.
+    visible, emphasis = see(sheet, attention.scope, asking, own, look.position)
+    alpha = weigh(sheet, attention, e, visible, emphasis, look, number, masking)
+    sum_of_weights = sheet.compute("Σα", "sum_of_weights", "total", alpha)
+    sheet.formula("{} = Σᵢ {}ᵢ", sum_of_weights, alpha)
+    name = "c" if sheet.head is not None else "c_t"
+    context = sheet.compute(name, "context", "weighted_sum", alpha, values)
+    sheet.formula("{} = Σᵢ {}ᵢ {}ᵢ", context, alpha, values)
+    return alpha, context
+
+
+def project(
+    sheet: Sheet, projection: LinearProjection, query: Symbol, keys: Symbol
+) -> tuple[Symbol, Symbol]:
+    """q′ = W_q s and k′ = W_k h."""
+    width = Axis("P", projection.P.weight.shape[0])
+    W_q = sheet.weight("W_q", "projection_W_q", projection.P.weight, width, query.axes[0])
+    W_k = sheet.weight("W_k", "projection_W_k", projection.R.weight, width, keys.axes[1])
+    projected_query = sheet.compute("q′", "projected_query", "linear", W_q, query)
+    projected_keys = sheet.compute("k′", "projected_keys", "linear", W_k, keys)
+    sheet.formula("{} = {} {}", projected_query, W_q, query)
+    sheet.formula("{} = {} {}", projected_keys, W_k, keys)
+    return projected_query, projected_keys
+
+
+def cover(sheet: Sheet, coverage: Any, keys: Symbol, past: Tensor) -> Symbol:
+    """The keys with w κ added, κ being the sum of the weights of all steps before."""
+    steps = Axis("T", len(past))
+    before = sheet.given("α_1…t−1", "weights_before", past, steps, keys.axes[0])
+    kappa = sheet.compute("κ_t", "coverage", "sum_of_rows", before)
+    w = sheet.weight("w", "coverage_w", coverage.w.weight[:, 0], keys.axes[1])
+    seen = sheet.compute("w κ", "covered", "outer", kappa, w)
+    covered = sheet.compute(f"{base(keys)}+w κ", "covered_keys", "add", keys, seen)
+    sheet.formula("{} = Σ {}", kappa, before)
+    sheet.formula("{} = {} {}", seen, w, kappa)
+    sheet.formula("{} = {} + {}", covered, keys, seen)
+    return covered
+
+
+def see(
+    sheet: Sheet, scope: Any, query: Symbol, memory: Memory, position: int
+) -> tuple[Symbol | None, Symbol | None]:
+    """What may be seen (S,), 1 or 0, and the factors of a local scope (S,); None for none."""
+    tokens = sheet.symbols["h"].axes[0]
+    visible = None
+    if memory.mask is not None:
+        visible = sheet.given("m", "mask", memory.mask[0], tokens)
+    if type(scope) is GlobalScope:
+        return visible, None
+
+    if type(scope) not in (LocalM, LocalP):
+        dtype = next(scope.parameters(), torch.empty(0)).dtype
+        window = scope(
+            torch.as_tensor(query.values, dtype=dtype)[None, None],
+            torch.tensor([[position]]),
+            memory.positions,
+            memory.lengths,
+        )
+        emphasis = None
+        if window.inside is not None:
+            inside = sheet.opaque(
+                "inside", "window", window.inside[0, 0], tokens, of=[query], part=part_of(scope)
+            )
+            visible = joined_mask(sheet, visible, inside)
+        if window.emphasis is not None:
+            emphasis = sheet.opaque(
+                "g_t", "emphasis", window.emphasis[0, 0], tokens, of=[query], part=part_of(scope)
+            )
+        return visible, emphasis
+
+    places = sheet.given("pos", "positions", memory.positions[0], tokens)
+    length = int(memory.lengths[0])
+    if isinstance(scope, LocalM):
+        centre = sheet.given("p_c", "centre", np.asarray(min(position, length - 1)))
+        inside = sheet.compute("inside", "window", "window", places, centre, width=scope.width)
+        sheet.formula("{} = |{} − {}| ≤ " + str(scope.width), inside, places, centre)
+        return joined_mask(sheet, visible, inside), None
+
+    hidden = Axis("Q", len(query.values))
+    W = sheet.weight("W_p", "scope_W", scope.W.weight, hidden, query.axes[0])
+    v = sheet.weight("v_p", "scope_v", scope.v, hidden)
+    mapped = sheet.compute("u", "scope_mapped", "linear", W, query)
+    bent = sheet.compute("tanh u", "scope_tanh", "tanh", mapped)
+    product = sheet.compute("v·tanh u", "scope_product", "dot", v, bent)
+    share = sheet.compute("σ", "scope_share", "sigmoid", product)
+    centre = sheet.compute("p_c", "centre", "centre", share, length=length)
+    inside = sheet.compute("inside", "window", "window", places, centre, width=scope.width)
+    emphasis = sheet.compute("g_t", "emphasis", "gaussian", places, centre, sigma=scope.width / 2)
+    sheet.formula("{} = {} {}", mapped, W, query)
+    sheet.formula("{} = tanh({})", bent, mapped)
+    sheet.formula("{} = {} · {}", product, v, bent)
+    sheet.formula("{} = sigmoid({})", share, product)
+    sheet.formula("{} = min(" + f"{length} " + "{}, " + f"{length - 1})", centre, share)
+    sheet.formula("{} = |{} − {}| ≤ " + str(scope.width), inside, places, centre)
+    sheet.formula("{} = exp(−({} − {})² / 2σ²)", emphasis, places, centre)
+    return joined_mask(sheet, visible, inside), emphasis
+
+
+def joined_mask(sheet: Sheet, mask: Symbol | None, inside: Symbol) -> Symbol:
+    if mask is None:
+        return inside
+    both = sheet.compute("m′", "mask_and_window", "multiply", mask, inside)
+    sheet.formula("{} = {} ∘ {}", both, mask, inside)
+    return both
+
+
+def weigh(
+    sheet: Sheet,
+    attention: Any,
+    e: Symbol,
+    visible: Symbol | None,
+    emphasis: Symbol | None,
+    look: Look,
+    number: int,
+    masking: Masking,
+) -> Symbol:
+    """The weights: the normaliser, with the mask before or after it, and the scope's factors."""
+    scores = e
+    if visible is not None and masking == "before":
+        scores = sheet.compute("e′", "masked_energy", "mask", e, visible)
+        sheet.formula("{}ᵢ = {}ᵢ;  {}ᵢ = 0 ⇒ −∞", scores, e, visible)
+    intervention = look.memory.intervention
+    if is_changed(intervention, scores):
+        alpha = sheet.opaque(
+            "α",
+            "weights",
+            look.weights[number],
+            e.axes[0],
+            of=[scores],
+            part=None,
+            operation="change",
+        )
+        sheet.formula("{} = change({})", alpha, scores)
+        return alpha
+
+    stages = ["normalise"]
+    if visible is not None and masking == "after":
+        stages.append("hide")
+    if emphasis is not None:
+        stages.append("favour")
+        if getattr(attention.scope, "renormalise", False):
+            stages.append("share out")
+    # The last of them makes α; those before have names of their own.
+    names = ["a", "a′", "a″"][: len(stages) - 1]
+    abouts = ["weights_before_change"] * len(names)
+    names.append("α")
+    abouts.append("weights")
+
+    alpha = scores
+    for stage, name, about in zip(stages, names, abouts, strict=True):
+        if stage == "normalise":
+            alpha = normalise(sheet, attention.normaliser, scores, name, about)
+        elif stage == "hide":
+            assert visible is not None
+            alpha = product_of(sheet, name, about, alpha, visible)
+        elif stage == "favour":
+            assert emphasis is not None
+            alpha = product_of(sheet, name, about, alpha, emphasis)
+        else:
+            alpha = shared_out(sheet, name, about, alpha)
+    return alpha
+
+
+def product_of(sheet: Sheet, name: str, about: str, weights: Symbol, factors: Symbol) -> Symbol:
+    found = sheet.compute(name, about, "multiply", weights, factors)
+    sheet.formula("{} = {} ∘ {}", found, weights, factors)
+    return found
+
+
+def shared_out(sheet: Sheet, name: str, about: str, weights: Symbol) -> Symbol:
+    """The weights divided by their sum."""
+    whole = sheet.compute("Σa", "sum_of_weights", "total", weights)
+    found = sheet.compute(name, about, "divide", weights, whole)
+    sheet.formula("{} = Σᵢ {}ᵢ", whole, weights)
+    sheet.formula("{} = {} / {}", found, weights, whole)
+    return found
+
+
+def is_changed(intervention: Intervention | None, scores: Symbol) -> bool:
+    """Whether an intervention puts other weights in the place of the normaliser's."""
+    if not np.isfinite(scores.values).any():
+        return True
+    if intervention is None:
+        return False
+    return (
+        intervention.kind is not None or bool(intervention.weights) or intervention.temperature != 1
+    )
+
+
+NORMALISERS: Mapping[type, str] = {Softmax: "softmax", Sparsemax: "sparsemax"}
+
+
+def normalise(sheet: Sheet, normaliser: Any, scores: Symbol, name: str, about: str) -> Symbol:
+    operation = NORMALISERS.get(type(normaliser))
+    if operation is None:
+        found = run(normaliser, scores.values[None, None])[0, 0]
+        alpha = sheet.opaque(
+            name, about, found, *scores.axes, of=[scores], part=part_of(normaliser)
+        )
+        sheet.formula("{} = weights({})", alpha, scores)
+        return alpha
+    alpha = sheet.compute(name, about, operation, scores)
+    sheet.formula("{} = " + operation + "({})", alpha, scores)
+    return alpha
+
+
+def run(module: Callable[..., Tensor], *arrays: Array) -> Tensor:
+    """What a module from outside computes of arrays, in the type of its own weights."""
+    dtype = torch.get_default_dtype()
+    if isinstance(module, nn.Module):
+        dtype = next(module.parameters(), torch.empty(0)).dtype
+    return module(*(torch.as_tensor(array, dtype=dtype) for array in arrays))
+
+
+def part_of(module: Any) -> str:
+    return type(module).__name__

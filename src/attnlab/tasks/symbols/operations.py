@@ -1,0 +1,193 @@
+"""The operations between symbols, on NumPy arrays of one sentence, so without the batch axis.
+
+Axes: S source tokens, K any length that a product sums over.
+
+Each takes the values of the symbols that it reads, and settings by keyword. The page knows the same
+names: it writes the arithmetic of a number out, and lights the numbers that it was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def lookup(matrix: Array, *, index: int) -> Array:
+    """A row of a matrix: the embedding of a token."""
+    return matrix[index]
+
+
+def columns(matrix: Array, *, start: int, stop: int) -> Array:
+    return matrix[:, start:stop]
+
+
+def gather(x: Array, *, index: Sequence[int]) -> Array:
+    """The numbers at some places of a vector."""
+    return x[list(index)]
+
+
+def concat(*parts: Array) -> Array:
+    return np.concatenate(parts)
+
+
+def linear(weight: Array, x: Array, bias: Array | None = None) -> Array:
+    """W x + b of a vector x (K,), or of each row of a matrix x (S, K)."""
+    product = x @ weight.T
+    return product if bias is None else product + bias
+
+
+def dot(query: Array, keys: Array) -> Array:
+    """The product of a vector (K,) with each row of a matrix (S, K), or with a vector."""
+    return np.asarray(keys @ query)
+
+
+def weighted_sum(weights: Array, values: Array) -> Array:
+    """Rows (S, K), each times its weight (S,), added up: (K,)."""
+    return weights @ values
+
+
+def outer(one: Array, other: Array) -> Array:
+    return np.multiply.outer(one, other)
+
+
+def add(*terms: Array) -> Array:
+    """A sum; a vector is added to each row of a matrix."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def multiply(one: Array, other: Array) -> Array:
+    """Number by number; a single number multiplies all."""
+    return one * other
+
+
+def divide(one: Array, other: Array) -> Array:
+    return one / other
+
+
+def total(x: Array) -> Array:
+    return np.asarray(x.sum())
+
+
+def sum_of_rows(matrix: Array) -> Array:
+    return matrix.sum(0)
+
+
+def unit(x: Array) -> Array:
+    """Each row divided by its length."""
+    return x / np.linalg.norm(x, axis=-1, keepdims=True).clip(1e-12)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max())
+    return powers / powers.sum()
+
+
+def sparsemax(x: Array) -> Array:
+    """max(0, x - tau), with the one tau that makes the sum 1."""
+    ordered = np.sort(x[np.isfinite(x)])[::-1]
+    sums = ordered.cumsum()
+    counts = np.arange(1, len(ordered) + 1)
+    size = (1 + counts * ordered > sums).sum()
+    tau = (sums[size - 1] - 1) / size
+    return relu(x - tau)
+
+
+def mask(scores: Array, visible: Array) -> Array:
+    """Minus infinity where nothing may be seen."""
+    return np.where(visible > 0, scores, -np.inf)
+
+
+def window(positions: Array, centre: Array, *, width: float) -> Array:
+    """1 within `width` positions of the centre, else 0."""
+    return (abs(positions - centre) <= width).astype(np.float64)
+
+
+def gaussian(positions: Array, centre: Array, *, sigma: float) -> Array:
+    return np.exp(-((positions - centre) ** 2) / (2 * sigma**2))
+
+
+def centre(share: Array, *, length: int) -> Array:
+    """A share of a sentence's length as a position, no farther than its last token."""
+    return np.minimum(length * share, length - 1.0)
+
+
+def gate(one: Array, other: Array, *, start: int, size: int, function: str) -> Array:
+    """sigmoid or tanh of the sum of the same part of two vectors: a gate of a cell."""
+    part = slice(start, start + size)
+    return FUNCTIONS[function](one[part] + other[part])
+
+
+def candidate(one: Array, reset: Array, other: Array, *, start: int) -> Array:
+    """tanh of a part of one vector and, as far as a gate lets it, that of another: of a GRU."""
+    part = slice(start, start + len(reset))
+    return np.tanh(one[part] + reset * other[part])
+
+
+def blend(new: Array, share: Array, old: Array) -> Array:
+    """(1 - z) n + z s: what a GRU's update gate makes of the candidate and the old state."""
+    return (1 - share) * new + share * old
+
+
+def two_products(one: Array, by: Array, other: Array, its: Array) -> Array:
+    """f C + i C̃: an LSTM's cell state."""
+    return one * by + other * its
+
+
+def gated_tanh(opening: Array, x: Array) -> Array:
+    """o tanh(C): an LSTM's hidden state."""
+    return opening * np.tanh(x)
+
+
+def maxout(x: Array) -> Array:
+    """The larger one of each pair of neighbours."""
+    return x.reshape(-1, 2).max(1)
+
+
+FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {"sigmoid": sigmoid, "tanh": np.tanh}
+OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "lookup": lookup,
+    "columns": columns,
+    "gather": gather,
+    "concat": concat,
+    "linear": linear,
+    "dot": dot,
+    "weighted_sum": weighted_sum,
+    "outer": outer,
+    "add": add,
+    "multiply": multiply,
+    "divide": divide,
+    "total": total,
+    "sum_of_rows": sum_of_rows,
+    "unit": unit,
+    "tanh": np.tanh,
+    "sigmoid": sigmoid,
+    "relu": relu,
+    "softmax": softmax,
+    "sparsemax": sparsemax,
+    "mask": mask,
+    "window": window,
+    "gaussian": gaussian,
+    "centre": centre,
+    "gate": gate,
+    "candidate": candidate,
+    "blend": blend,
+    "two_products": two_products,
+    "gated_tanh": gated_tanh,
+    "maxout": maxout,
+}

@@ -1,0 +1,99 @@
+"""The operations of tasks/symbols, written a second time as sums over indices.
+
+Axes by letter: k is summed over, s counts source tokens, a and b count what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def linear(W: Array, x: Array, b: Array = 0.0) -> Array:
+    return np.einsum("ak,...k->...a", W, x) + b
+
+
+def dot(q: Array, K: Array) -> Array:
+    return np.einsum("k,...k->...", q, K)
+
+
+def unit(x: Array) -> Array:
+    """The vector of a pad that no recurrence reads is 0, and stays so."""
+    length = np.sqrt((x * x).sum(-1, keepdims=True))
+    return np.divide(x, length, out=np.zeros_like(x), where=length > 0)
+
+
+def logistic(x: Array) -> Array:
+    return 0.5 * (1 + np.tanh(x / 2))
+
+
+def softmax(x: Array) -> Array:
+    powers = np.array([math.exp(each - np.max(x)) for each in x])
+    return powers / math.fsum(powers)
+
+
+def sparsemax(x: Array) -> Array:
+    """By bisection of tau."""
+    low, high = np.max(x) - 1, np.max(x)
+    for _ in range(100):
+        tau = (low + high) / 2
+        if np.clip(x - tau, 0, None).sum() > 1:
+            low = tau
+        else:
+            high = tau
+    return np.clip(x - low, 0, None)
+
+
+def gate(one: Array, other: Array, start: int, size: int, function: str) -> Array:
+    total = (one + other)[start : start + size]
+    return {"sigmoid": logistic, "tanh": np.tanh}[function](total)
+
+
+RECOMPUTED: dict[str, Callable[..., Array]] = {
+    "lookup": lambda E, index: E[index],
+    "columns": lambda W, start, stop: W.T[start:stop].T,
+    "gather": lambda x, index: np.array([x[place] for place in index]),
+    "concat": lambda *parts: np.hstack(parts),
+    "linear": linear,
+    "dot": dot,
+    "weighted_sum": lambda w, V: np.einsum("s,s...->...", w, V),
+    "outer": lambda x, y: np.einsum("a,b->ab", x, y),
+    "add": lambda *terms: sum(terms),
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "total": lambda x: math.fsum(x),
+    "sum_of_rows": lambda A: np.einsum("ts->s", A),
+    "unit": unit,
+    "tanh": lambda x: 2 * logistic(2 * x) - 1,
+    "sigmoid": logistic,
+    "relu": lambda x: np.where(x > 0, x, 0.0),
+    "softmax": softmax,
+    "sparsemax": sparsemax,
+    "mask": lambda e, m: np.array([x if seen else -math.inf for x, seen in zip(e, m, strict=True)]),
+    "window": lambda places, p, width: (np.abs(places - p) <= width) * 1.0,
+    "gaussian": lambda places, p, sigma: np.exp(-0.5 * np.square((places - p) / sigma)),
+    "centre": lambda share, length: min(length * float(share), length - 1),
+    "gate": gate,
+    "candidate": lambda x, r, s, start: np.tanh(
+        x[start : start + len(r)] + r * s[start : start + len(r)]
+    ),
+    "blend": lambda n, z, s: n + z * (s - n),
+    "two_products": lambda f, C, i, g: f * C + i * g,
+    "gated_tanh": lambda o, C: o * np.tanh(C),
+    "maxout": lambda x: np.maximum(x[0::2], x[1::2]),
+}
+
+
+def check_symbols(sheet: Any, atol: float = 1e-9) -> None:
+    """Each computed symbol of a sheet equals its operation on the symbols that it names."""
+    for symbol in sheet.symbols.values():
+        if symbol.operation in (None, "module", "change"):
+            continue
+        values = [each.values for each in symbol.of]
+        again = RECOMPUTED[symbol.operation](*values, **symbol.settings)
+        np.testing.assert_allclose(symbol.values, again, atol=atol, err_msg=symbol.id)
