@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from attnlab.batch import EOS
 from attnlab.evaluation.edit_alignment import places_in_reference, wrong_tokens
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.analysis import classify
@@ -14,7 +12,6 @@ from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
 from attnlab.tasks.translation.beam_tree import beam
 from attnlab.tasks.translation.explorer_page import first_pairs
-from attnlab.tasks.translation.step_numbers import step_numbers
 
 TEXT = "May 13, 2026"
 
@@ -59,74 +56,6 @@ def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in
     seen.settle()
     wider = beam(ours, TEXT, {"size": 5})
     assert seen.page.locator(".tree g").count() == len(wider["nodes"])
-
-
-@pytest.mark.parametrize(
-    ("decoder", "query"),
-    [
-        ("attend_then_step", "s = sₜ₋₁"),
-        ("step_then_attend", "s = sₜ"),
-        ("conditional_gru", "s = s′ₜ"),
-    ],
-)
-def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder, query):
-    ours = translator(decoder=decoder, attention="general")
-    with torch.no_grad():
-        ours.model.output.bias[EOS] -= 9  # so that there is a second step
-    seen = seen_in(ours, "One step")
-    shown = step_numbers(ours, TEXT, analysis.translate(ours, TEXT)["ids"])
-    (head,) = shown["heads"]
-    seen.page.get_by_role("button", name="Next step").click()
-    seen.page.locator(".steps button[aria-pressed=true]:nth-of-type(3)").wait_for()
-    cells = [
-        row.locator("td").all_inner_texts() for row in seen.page.locator(".numbers tbody tr").all()
-    ]
-    np.testing.assert_allclose([float(row[0]) for row in cells], head["energies"][1], atol=6e-5)
-    np.testing.assert_allclose([float(row[2]) for row in cells], head["weights"][1], atol=6e-5)
-    formulas = seen.page.locator(".formula code").all_inner_texts()
-    assert "eᵢ = s · W hᵢ" in formulas
-    assert query in formulas
-    vectors = seen.page.locator(".vectors dd").all_inner_texts()
-    for text, values in zip(vectors, (head["query"][1], head["context"][1]), strict=False):
-        np.testing.assert_allclose([float(each) for each in text.split()], values, atol=6e-4)
-
-
-def test_every_score_has_its_formula(visit, translator):
-    keys = {
-        "dot": "hᵢ",
-        "scaled_dot": "hᵢ",
-        "general": "W hᵢ",
-        "scaled_luong": "W hᵢ",
-        "concat": "W₂ hᵢ",
-    }
-    keys |= {
-        "bahdanau": "U hᵢ",
-        "normed_bahdanau": "U hᵢ + b",
-        "cosine": "hᵢ",
-        "location": "i",
-        "uniform": "i",
-    }
-    projected = translator(attention="general", projection=3, coverage=1.0, heads=2)
-    seen = visit({score: translator(attention=score) for score in keys} | {"projected": projected})
-    seen.open("May 13")
-    seen.page.get_by_role("tab", name="One step").click()
-    for score, key in keys.items():
-        seen.page.locator("header select").select_option(score)
-        seen.page.locator(f"select[value={score}]").wait_for()
-        seen.settle()
-        assert seen.page.locator(".formula code").count() == 7, seen.page.locator(
-            "main"
-        ).inner_text()
-        assert seen.page.locator(".numbers thead th").all_inner_texts()[3:] == [
-            f"key {key}",
-            "value hᵢ",
-        ]
-    seen.page.locator("header select").select_option("projected")
-    seen.page.get_by_text("eᵢ = q′ · (W k′ᵢ + w κᵢ)", exact=True).wait_for()
-    assert seen.page.locator(".numbers thead th").all_inner_texts()[-2:] == [
-        "key W k′ᵢ",
-        "value vᵢ",
-    ]
 
 
 def test_pads_get_weight_only_without_their_mask(seen_in, translator):

@@ -6,7 +6,7 @@ import { h } from "explorer/dom.js";
 import { label } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
-const SMALL = { columns: 8, rows: 12 }; // a matrix that is open from the start
+const SMALL = { columns: 8, tokens: 16, rows: 16 }; // a matrix that is open from the start
 const DISTRIBUTIONS = new Set(["weights", "weights_before_change", "weights_before", "distribution", "mask", "fed_softmax",
   "class_distribution", "class_probability"]);
 
@@ -37,7 +37,8 @@ export function isOpen(symbol, opened) {
   const lengths = symbol.axes.map(({ size, at }) => at?.length ?? size);
   const columns = lengths.at(-1) ?? 1;
   const rows = lengths.length > 1 ? lengths[0] : 1;
-  return columns <= SMALL.columns && rows <= SMALL.rows;
+  const most = symbol.axes.at(-1)?.letter === "S" ? SMALL.tokens : SMALL.columns;
+  return columns <= most && rows <= SMALL.rows;
 }
 
 /** A formula, its symbols as buttons that open and close their matrices. */

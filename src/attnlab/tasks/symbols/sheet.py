@@ -111,7 +111,7 @@ class Sheet:
         self.symbols: dict[str, Symbol] = {}
         self.groups: list[Group] = []
         self.head: int | None = None
-        self._number = 0
+        self._number = -1  # the first sentence tells what stands before the step
 
     def begin(self, about: str, *, same_number: bool = False) -> None:
         """Begin a sentence of the step.
