@@ -106,7 +106,7 @@ def test_formulas_of_every_score_hold_their_symbols(step_of, translator):
         "bahdanau": "e = v · T",
         "normed_bahdanau": "e = g v/|v| · T",
         "cosine": "e = g cos",
-        "location": "eᵢ = (W s)ᵢ",
+        "location": "e = W s[i]",
         "uniform": "e = 0",
     }
     expected["scaled_luong"] = "e = g s·W h"
@@ -287,6 +287,28 @@ def test_window_of_a_large_matrix_moves(step_of, translator):
     seen.settle()
     weight = ours.model.decoder.body.cell.cells[0].weight_hh
     assert shown_numbers(seen, "W_s")[0] == pytest.approx(float(weight[32, 0]), abs=6e-3)
+
+
+def test_numbers_are_handed_to_files_as_numbers(step_of, translator):
+    ours = translator(attention="dot")
+    seen = step_of({"a": ours}, pads={"behind": 1})
+    ids = analysis.translate(ours, TEXT)["ids"]
+    answer = step_numbers(ours, TEXT, ids, edit=Edit(behind=1))
+    tables = seen.page.evaluate(
+        """async (answer) => {
+            const { numbers } = await import("explorer/views/numbers.js");
+            return numbers.tables({}, answer);
+        }""",
+        answer,
+    )
+    by_name = {table[0][0]: table for table in tables}
+    symbols = symbols_of(answer)
+    assert by_name["h"][0][1:] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [row[1:] for row in by_name["h"][1:]] == symbols["h"]["values"]
+    assert by_name["e′"][0][1:] == answer["source"]
+    assert by_name["e′"][1][-1] == "-inf"
+    assert by_name["Σα"] == [["Σα"], [symbols["Σα"]["values"]]]
+    assert by_name["weights"][1][1:] == answer["scores"][0]["weights"]
 
 
 def test_classifier_has_its_step(step_of, classifier):

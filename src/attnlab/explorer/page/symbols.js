@@ -7,8 +7,11 @@ import { label } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
 const SMALL = { columns: 8, tokens: 16, rows: 16 }; // a matrix that is open from the start
+const WIDE = 6; // columns that a narrow screen does not have room for
 const DISTRIBUTIONS = new Set(["weights", "weights_before_change", "weights_before", "distribution", "mask", "fed_softmax",
   "class_distribution", "class_probability"]);
+
+const COUNTED = new Set(["mask", "window", "mask_and_window", "positions"]); // whole numbers
 
 let sheet = new Sheet([]); // of the step that is drawn
 let numbers = new Map(); // id of a symbol -> its number, of which the ids of its elements are made
@@ -25,6 +28,9 @@ export const mathName = ({ name }) => name.map((part) => {
   if (typeof part === "string") return part;
   return part.sub ? h("sub", {}, part.sub) : h("sup", {}, part.sup);
 });
+
+/** A sentence with "_t" and "_{t−1}" below the line. */
+export const withSubscripts = (text) => text.split(/_\{([^}]*)\}|_(\S)/).map((part, i) => (i % 3 === 0 ? part : part && h("sub", {}, part)));
 
 const plainName = ({ name }) => name.map((part) => (typeof part === "string" ? part : part.sub ?? part.sup)).join(" ");
 const about = (symbol) => (symbol.part ? `${say(`sym.${symbol.about}`)} (${symbol.part})` : say(`sym.${symbol.about}`));
@@ -89,6 +95,7 @@ function grid(symbol) {
   const most = largest(symbol);
   const rows = rowAxis === null ? [null] : placesOf(rowAxis);
   const columns = columnAxis === null ? [null] : placesOf(columnAxis);
+  const digits = COUNTED.has(symbol.about) ? 0 : 2;
   let isFirst = true;
 
   const cell = (row, column) => {
@@ -98,12 +105,14 @@ function grid(symbol) {
     const properties = { id: cellId(symbol.id, place), "data-cell": symbol.id, "data-place": place.join(), tabindex: isFirst ? 0 : -1,
       class: `heat-${level(share)}` };
     isFirst = false;
-    return h("td", properties, written(value));
+    return h("td", properties, written(value, digits));
   };
-  return h("div", { class: "scroll" }, h("table", { class: "grid", role: "grid", "aria-label": `${plainName(symbol)}: ${about(symbol)}` },
+  return h("div", {},
+    columns.length > WIDE && h("p", { class: "narrow quiet" }, say("sheet.scroll", columns.length)),
+    h("div", { class: "scroll" }, h("table", { class: "grid", role: "grid", "aria-label": `${plainName(symbol)}: ${about(symbol)}` },
     columnAxis && h("thead", {}, h("tr", {}, rowAxis && h("td", {}), columns.map((at, i) => h("th", { scope: "col" }, named(columnAxis, at, i))))),
     h("tbody", {}, rows.map((row, i) => h("tr", {}, rowAxis && h("th", { scope: "row" }, named(rowAxis, row, i)),
-      columns.map((column) => cell(row, column)))))));
+      columns.map((column) => cell(row, column))))))));
 }
 
 const placesOf = ({ size, at }) => at ?? [...Array(size).keys()];

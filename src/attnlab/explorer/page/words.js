@@ -138,6 +138,7 @@ const WORDS = {
   // One step: its symbols, its sentences, and what stands around them.
   "sheet.hint": ["Each symbol opens its matrix. Point at a number, or move with the arrow keys: the numbers that it was made of light up, and the line below writes the arithmetic out. B is the batch, here this one sentence.",
     "기호를 누르면 그 행렬이 열립니다. 숫자를 가리키거나 화살표 키로 움직이면 그 숫자를 만든 숫자들이 밝아지고, 아래 줄에 계산이 나옵니다. B는 배치이며 여기서는 이 문장 하나입니다."],
+  "sheet.scroll": ["⇆ {0} columns: scroll sideways", "⇆ {0}열: 옆으로 스크롤하세요"],
   "sheet.point": ["Point at a number to see how it was made.", "숫자를 가리키면 어떻게 계산되었는지 보입니다."],
   "sheet.show": ["show", "보기"],
   "sheet.fold": ["fold", "접기"],

@@ -182,10 +182,10 @@ def attend_with_head(
     visible, emphasis = see(sheet, attention.scope, asking, own, look.position)
     alpha = weigh(sheet, attention, e, visible, emphasis, look, number, masking)
     sum_of_weights = sheet.compute("Σα", "sum_of_weights", "total", alpha)
-    sheet.formula("{} = Σᵢ {}ᵢ", sum_of_weights, alpha)
+    sheet.formula("{} = Σ {}", sum_of_weights, alpha)
     name = "c" if sheet.head is not None else "c_t"
     context = sheet.compute(name, "context", "weighted_sum", alpha, values)
-    sheet.formula("{} = Σᵢ {}ᵢ {}ᵢ", context, alpha, values)
+    sheet.formula("{} = Σ {} {}", context, alpha, values)
     return alpha, context
 
 
@@ -298,7 +298,7 @@ def weigh(
     scores = e
     if visible is not None and masking == "before":
         scores = sheet.compute("e′", "masked_energy", "mask", e, visible)
-        sheet.formula("{}ᵢ = {}ᵢ;  {}ᵢ = 0 ⇒ −∞", scores, e, visible)
+        sheet.formula("{} = {};  {} = 0 ⇒ −∞", scores, e, visible)
     intervention = look.memory.intervention
     if is_changed(intervention, scores):
         alpha = sheet.opaque(
@@ -351,7 +351,7 @@ def shared_out(sheet: Sheet, name: str, about: str, weights: Symbol) -> Symbol:
     """The weights divided by their sum."""
     whole = sheet.compute("Σa", "sum_of_weights", "total", weights)
     found = sheet.compute(name, about, "divide", weights, whole)
-    sheet.formula("{} = Σᵢ {}ᵢ", whole, weights)
+    sheet.formula("{} = Σ {}", whole, weights)
     sheet.formula("{} = {} / {}", found, weights, whole)
     return found
 

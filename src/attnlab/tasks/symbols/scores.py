@@ -185,7 +185,7 @@ def location(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     Ws = sheet.compute(f"W {base(query)}", "by_position", "linear", W, query)
     e = sheet.compute("e", "energy", "gather", Ws, axes=keys.axes, index=positions)
     sheet.formula("{} = {} {}", Ws, W, query)
-    sheet.formula("{}ᵢ = ({})ᵢ", e, Ws)
+    sheet.formula("{} = {}[{}]", e, Ws, keys)
     return e
 
 

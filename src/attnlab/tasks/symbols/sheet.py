@@ -148,9 +148,9 @@ class Sheet:
         values = OPERATIONS[operation](*(each.values for each in of), **settings)
         if axes is None:
             axes = axes_of_result(operation, of)
-        return self._put(
-            name, about, values, axes, any(each.batched for each in of), operation, of, settings
-        )
+        # The row of a matrix that is looked up is another one for each sentence.
+        batched = operation == "lookup" or any(each.batched for each in of)
+        return self._put(name, about, values, axes, batched, operation, of, settings)
 
     def opaque(
         self,
@@ -213,12 +213,14 @@ class Sheet:
         """The groups and symbols as the module's docstring describes them."""
         groups = []
         formula_of: dict[str, str] = {}
+        count = 0
         for group in self.groups:
             formulas = []
             for parts in group.formulas:
-                name = f"f{len(formula_of) + 1}"
+                count += 1
+                name = f"f{count}"
                 made = next(part for part in parts if isinstance(part, Symbol))
-                formula_of[made.id] = name
+                formula_of.setdefault(made.id, name)
                 formulas.append({"id": name, "parts": [plain_part(part) for part in parts]})
             groups.append(
                 {

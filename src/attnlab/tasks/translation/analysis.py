@@ -28,10 +28,8 @@ from attnlab.tasks.edited_source import (
     NO_EDIT,
     Edit,
     Source,
-    heads_of,
     rounded,
     score_name,
-    score_of,
 )
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.translation.translator import Translator
@@ -40,30 +38,9 @@ TOP_TOKENS = 5  # likeliest tokens that are shown of a step
 
 
 def parts_of(translator: Translator) -> dict[str, Any]:
-    """The parts of a model whose formulas the page shows, by name."""
-    decoder = translator.model.decoder
-    facts: dict[str, Any] = {
-        "decoder": type(decoder).__name__,
-        "readout": type(decoder.body.readout).__name__,
-        "fed": type(decoder.body.input_feeding).__name__,
-        "context_in_cell": decoder.into_cell,
-        "context_in_readout": decoder.into_readout,
-    }
-    if decoder.attention is None:
-        return facts | {"score": None}
-
-    # All heads have the same parts.
-    head = heads_of(decoder.attention)[0]
-    score = score_of(head)
-    facts["normaliser"] = type(head.normaliser).__name__
-    facts["scope"] = type(head.scope).__name__
-    facts["score"] = score_name(decoder.attention)
-    facts["projected"] = head.score is not score
-    facts["biased"] = getattr(getattr(score, "W", None), "bias", None) is not None
-    facts["coverage"] = head.coverage is not None
-    facts["multi_head"] = head is not decoder.attention
-    facts["renormalise"] = getattr(head.scope, "renormalise", False)
-    return facts
+    """The parts of a model that the page names: its score, None for one without attention."""
+    attention = translator.model.decoder.attention
+    return {"score": None if attention is None else score_name(attention)}
 
 
 @torch.no_grad()

@@ -42,21 +42,14 @@ from attnlab.model.readouts import (
     TanhReadout,
 )
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of, score_of
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.symbols.attention import Look, Masking, attend, part_of
 from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
 from attnlab.tasks.symbols.five_scores import five_scores
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows, as_array
-from attnlab.tasks.translation.analysis import (
-    NO_EDIT,
-    Edit,
-    Source,
-    heads_of,
-    known_ids,
-    read_target,
-    score_of,
-)
+from attnlab.tasks.translation.analysis import known_ids, read_target
 from attnlab.tasks.translation.translator import Translator
 
 WHOLE_VOCABULARY = 64  # tokens of a vocabulary that is shown whole
@@ -526,9 +519,9 @@ def predict(sheet: Sheet, taken: TakenStep, output: Symbol) -> None:
         return
     sheet.begin("next")
     if type(feeding) is AttentionalHiddenFeeding:
-        sheet.formula("{} → t + 1", output)
+        sheet.formula("{} → xₜ₊₁", output)
     elif type(feeding) is SoftmaxOutputFeeding:
-        sheet.formula("{} → t + 1", p)
+        sheet.formula("{} → xₜ₊₁", p)
     elif type(feeding) is ExpectedEmbeddingFeeding:
         E = sheet.symbols["E"]
         expected = sheet.compute("ȳ_t", "fed_embedding", "weighted_sum", p, E)

@@ -4,7 +4,7 @@ import { ask, isRecording, isSaved } from "explorer/ask.js";
 import { padFields } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { fiveScores, fiveTables } from "explorer/five_scores.js";
-import { formula, matrix, symbolTables, useSheet, isOpen } from "explorer/symbols.js";
+import { formula, isOpen, matrix, symbolTables, useSheet, withSubscripts } from "explorer/symbols.js";
 import { say } from "explorer/words.js";
 
 const MASKINGS = ["before", "after", "none"]; // minus infinity before the softmax, zero after it, or no mask
@@ -70,7 +70,7 @@ function page(state, answer, update, steps, output) {
         h("div", { class: "controls" }, padFields({ before: 0, behind: 0, ...state.pads }, update))],
       h("p", { class: "quiet" }, say("sheet.hint"))),
     groups.map((group) => h("section", { class: "panel group", "data-key": `${group.number}-${group.about}-${group.head}` },
-      h("h2", {}, h("span", { class: "number" }, String(group.number)), " ", say(`group.${group.about}`, group.head)),
+      h("h2", {}, h("span", { class: "number" }, String(group.number)), " ", withSubscripts(say(`group.${group.about}`, group.head))),
       h("div", { class: "lines" }, group.formulas.map((each) => formula(each, opened, toggle))),
       h("div", { class: "matrices" }, group.symbols.map((id) => matrix(sheet.get(id), opened, toggle, move))),
       group.about === "output" && output)),
