@@ -319,7 +319,7 @@ def test_classifier_has_its_step(step_of, classifier):
             shown_numbers(seen, name), flat(symbols[name]["values"]), atol=6e-3
         )
     seen.page.locator('[data-cell="d"]').first.hover()
-    assert ("W_d c", "0") in lit(seen)
+    assert ("W c", "0") in lit(seen)
 
 
 @pytest.mark.parametrize("locale", ["en-US", "ko-KR"])

@@ -90,6 +90,7 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
     ours = translator_of(speed_up(build(variant)))
     for step, edit in ((0, Edit()), (3, Edit(before=1, behind=2))):
         sheet, taken = sheet_at(ours, step, edit)
+        assert [symbol.id for symbol in sheet.symbols.values() if symbol.part is not None] == []
         check_symbols(sheet)
         check_end(sheet, taken)
 

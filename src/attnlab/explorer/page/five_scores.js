@@ -17,6 +17,7 @@ export function fiveScores(scores, source) {
   const none = h("td", { colspan: source.length, class: "quiet text" }, say("sheet.unequal"));
   return h("section", { class: "panel", "data-key": "five" },
     h("h2", {}, say("sheet.five")), h("p", { class: "quiet" }, say("sheet.fiveHint")),
+    source.length > 3 && h("p", { class: "narrow quiet" }, say("sheet.scroll", source.length)),
     h("div", { class: "abreast" },
       table("sheet.energies", ({ energies }) => (energies ? energies.map((value) => h("td", {}, written(value))) : none.cloneNode(true))),
       table("sheet.weights", ({ weights }) => (weights ? weights.map((value) => h("td", { class: `heat-${level(value)}` }, written(value))) : none.cloneNode(true)))));

@@ -33,6 +33,8 @@ export const mathName = ({ name }) => name.map((part) => {
 export const withSubscripts = (text) => text.split(/_\{([^}]*)\}|_(\S)/).map((part, i) => (i % 3 === 0 ? part : part && h("sub", {}, part)));
 
 const plainName = ({ name }) => name.map((part) => (typeof part === "string" ? part : part.sub ?? part.sup)).join(" ");
+/** What a symbol is, without marks for what stands below the line. */
+const plainAbout = (symbol) => about(symbol).replaceAll("_", "");
 const about = (symbol) => (symbol.part ? `${say(`sym.${symbol.about}`)} (${symbol.part})` : say(`sym.${symbol.about}`));
 const figureId = (id) => `symbol-${numbers.get(id)}`;
 const cellId = (id, place) => `number-${[numbers.get(id), ...place].join("-")}`;
@@ -52,7 +54,7 @@ export function formula({ id, parts }, opened, toggle) {
   return h("p", { class: "formula-line", "data-key": id }, parts.map((part) => {
     if (typeof part === "string") return part;
     const symbol = sheet.get(part.symbol);
-    return h("button", { type: "button", class: "chip", "data-symbol": symbol.id, title: about(symbol), "aria-label": `${plainName(symbol)}: ${about(symbol)}`,
+    return h("button", { type: "button", class: "chip", "data-symbol": symbol.id, title: plainAbout(symbol), "aria-label": `${plainName(symbol)}: ${plainAbout(symbol)}`,
       "aria-expanded": String(isOpen(symbol, opened)), "aria-controls": figureId(symbol.id), onclick: () => toggle(symbol) }, mathName(symbol));
   }));
 }
@@ -64,7 +66,7 @@ export function matrix(symbol, opened, toggle, move) {
     h("figcaption", {},
       h("button", { type: "button", class: "chip", "data-symbol": symbol.id, "aria-expanded": String(open), onclick: () => toggle(symbol),
         "aria-label": `${plainName(symbol)}: ${say(open ? "sheet.fold" : "sheet.show")}` }, mathName(symbol), open ? null : h("small", {}, say("sheet.show"))),
-      " ", h("span", { class: "quiet" }, about(symbol)), " ", h("span", { class: "shape" }, shapeText(symbol.shape))),
+      " ", h("span", { class: "quiet" }, withSubscripts(about(symbol))), " ", h("span", { class: "shape" }, shapeText(symbol.shape))),
     open && [product(symbol), grid(symbol), windowOf(symbol, move)]);
 }
 
@@ -109,7 +111,7 @@ function grid(symbol) {
   };
   return h("div", {},
     columns.length > WIDE && h("p", { class: "narrow quiet" }, say("sheet.scroll", columns.length)),
-    h("div", { class: "scroll" }, h("table", { class: "grid", role: "grid", "aria-label": `${plainName(symbol)}: ${about(symbol)}` },
+    h("div", { class: "scroll" }, h("table", { class: "grid", role: "grid", "aria-label": `${plainName(symbol)}: ${plainAbout(symbol)}` },
     columnAxis && h("thead", {}, h("tr", {}, rowAxis && h("td", {}), columns.map((at, i) => h("th", { scope: "col" }, named(columnAxis, at, i))))),
     h("tbody", {}, rows.map((row, i) => h("tr", {}, rowAxis && h("th", { scope: "row" }, named(rowAxis, row, i)),
       columns.map((column) => cell(row, column))))))));
@@ -190,7 +192,7 @@ function pointAtSymbol(chip) {
   lightChips(id);
   for (const cell of document.querySelectorAll(`[data-cell="${CSS.escape(id)}"]`)) cell.classList.add("lit");
   const symbol = sheet.get(id);
-  lineOf()?.replaceChildren(...mathName(symbol), ` ${about(symbol)} ${shapeText(symbol.shape)}`);
+  lineOf()?.replaceChildren(...mathName(symbol), ` ${plainAbout(symbol)} ${shapeText(symbol.shape)}`);
 }
 
 function point({ target }) {

@@ -168,6 +168,7 @@ const WORDS = {
   "score.additive": ["concat (Bahdanau)", "concat (바다나우)"],
   "score.location": ["location-base", "location-base"],
   "group.before": ["Before the step: the token that was written last, and the state", "시점 이전: 마지막으로 쓴 토큰과 상태"],
+  "group.sentence": ["Read the sentence: the encoder's last state is the query", "문장 읽기: 인코더의 마지막 은닉 상태가 쿼리"],
   "group.ask_before": ["Ask with the state before this step: query s_{t−1} → context c_t", "이 시점 이전의 은닉 상태로 묻기: 쿼리 s_{t−1} → 컨텍스트 벡터 c_t"],
   "group.ask_after": ["Ask with the state after this step: query s_t → context c_t", "이 시점의 은닉 상태로 묻기: 쿼리 s_t → 컨텍스트 벡터 c_t"],
   "group.ask_between": ["Ask with the state between the steps: query s′_t → context c_t", "두 단계 사이의 은닉 상태로 묻기: 쿼리 s′_t → 컨텍스트 벡터 c_t"],

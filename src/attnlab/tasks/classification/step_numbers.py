@@ -68,7 +68,7 @@ def step_numbers(
         tokens=source.tokens,
     )
     sheet = Sheet()
-    sheet.begin("before")
+    sheet.begin("sentence")
     summary = memory.summary[0]
     q = sheet.given("q", "sentence_query", summary, Axis("Q", len(summary)))
     sheet.begin("look_back")
@@ -91,7 +91,7 @@ def decide(sheet: Sheet, classifier: SentenceClassifier, context: Symbol) -> Non
     width = Axis("R", model.dense.weight.shape[0])
     W = sheet.weight("W_d", "dense_W", model.dense.weight, width, context.axes[0])
     b = sheet.weight("b_d", "bias", model.dense.bias, width)
-    total = sheet.compute("W_d c", "dense_sum", "linear", W, context, b)
+    total = sheet.compute("W c", "dense_sum", "linear", W, context, b)
     d = sheet.compute("d", "dense", "relu", total)
     sheet.formula("{} = {} {} + {}", total, W, context, b)
     sheet.formula("{} = max(0, {})", d, total)
