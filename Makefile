@@ -10,10 +10,12 @@ export DO_NOT_TRACK := 1
 export DVC_NO_ANALYTICS := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 export MLFLOW_DISABLE_TELEMETRY := true
+# Its banner.
+export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
+.PHONY: help setup demo settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +48,13 @@ course: $(INSTALLED) ## run every experiment of the course in full, and print th
 
 course-pages: $(INSTALLED) ## train the models that the lessons show, and write their live pages to docs/course/live/
 	@$(BIN)/python docs/make_live_pages.py
+
+docs: $(INSTALLED) ## build the docs site into site/, to be opened as files, without a network
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+docs-serve: $(INSTALLED) ## show the docs site at http://127.0.0.1:8000, and build it anew after each change
+	$(BIN)/mkdocs serve
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Slow tests wait for servers and processes: a third one uses the time.
@@ -96,4 +105,4 @@ dist: $(INSTALLED) ## build the wheel and the source archive into dist/, and try
 	  && ATTNLAB_INSTALLED="$$place/bin" $(BIN)/python -m pytest tests/test_wheel.py
 
 clean: ## remove what the chain built, but neither runs/ nor .venv
-	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build dist mutants site .pytest_cache .mypy_cache .ruff_cache

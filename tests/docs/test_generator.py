@@ -1,0 +1,189 @@
+"""The hooks that build the docs site: formulas, diagrams, notebooks, links, languages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from generator import (
+    diagrams,
+    formulas,
+    github_markdown,
+    languages,
+    navigation,
+    notebooks,
+    repository,
+    setting_lists,
+)
+from mkdocs.exceptions import PluginError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
+
+
+def test_inline_formula_becomes_mathml():
+    content = r'<p>at <span class="arithmatex">\(s_t &lt; 1\)</span></p>'
+    drawn = formulas.on_page_content(content, PAGE)
+    assert drawn.startswith("<p>at <math><msub><mi>s</mi><mi>t</mi></msub>")
+    assert drawn.endswith("</math></p>")
+    assert "arithmatex" not in drawn
+
+
+def test_formula_in_a_line_of_its_own_can_be_scrolled():
+    content = '<div class="arithmatex">\\[\n\\sum_{i=1}^{N} \\alpha_i h_i\n\\]</div>'
+    drawn = formulas.on_page_content(content, PAGE)
+    assert drawn.startswith('<div class="formula" tabindex="0"><math')
+    assert "<munderover>" in drawn
+
+
+def test_aligned_formulas_keep_their_rows_and_columns():
+    drawn = formulas.math_markup(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", display=True)
+    assert drawn.count("<mtr>") == 2
+    assert drawn.count("<mtd") == 4
+
+
+def test_unknown_command_of_a_formula_stops_the_build_and_names_the_page():
+    with pytest.raises(PluginError, match=r"page\.md: the formula .*nonsense"):
+        formulas.on_page_content(r'<span class="arithmatex">\(\nonsense\)</span>', PAGE)
+
+
+def test_diagram_has_its_labels_and_no_colour_of_its_own():
+    drawn = diagrams.draw('flowchart TB\n  a["first"] --> b["second<br><i>file.py</i>"]\n')
+    assert drawn.startswith("<svg")
+    for label in ("first", "second", "file.py"):
+        assert label in drawn
+    assert "var(--diagram-box)" in drawn
+    assert not re.search("#ECECFF|#9370DB|#333", drawn)
+
+
+def test_diagrams_of_a_page_do_not_share_names():
+    first, second = (diagrams.draw(f"flowchart LR\n  a --> {name}\n") for name in "bc")
+    ids = [set(re.findall(r'\bid="([^"]+)"', each)) for each in (first, second)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_notebook_shows_printed_lines_and_the_richest_form_of_a_value():
+    cell = {
+        "cell_type": "code",
+        "source": ["print(1)\n", "answer"],
+        "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["a < b\n"]},
+            {"output_type": "stream", "name": "stdout", "text": ["c\n"]},
+            {
+                "output_type": "execute_result",
+                "data": {"text/html": ["<b>rich</b>"], "text/plain": ["plain"]},
+            },
+        ],
+    }
+    text = {"cell_type": "markdown", "source": ["# Title"]}
+    page, outputs = notebooks.page_of({"cells": [text, cell]})
+    assert page.startswith("# Title\n\n```python\nprint(1)\nanswer\n```\n\n<div")
+    assert outputs == ['<div class="output"><pre tabindex="0">a &lt; b\nc</pre><b>rich</b></div>']
+
+
+def test_notebook_in_the_docs_was_saved_with_all_of_its_outputs():
+    path = ROOT / "docs" / "notebooks" / "question_a_model.ipynb"
+    _, outputs = notebooks.page_of(json.loads(path.read_text(encoding="utf-8")))
+    assert len(outputs) >= 7
+    assert "<iframe" in outputs[0]
+
+
+def test_link_to_a_notebook_leads_to_its_page():
+    markdown = "[one](notebooks/question_a_model.ipynb), `x.ipynb`"
+    found = notebooks.on_page_markdown(markdown, PAGE)
+    assert found == "[one](notebooks/question_a_model.md), `x.ipynb`"
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("architecture.md", "../pipelines/train.py", "source/pipelines/train.py.md"),
+        ("extend.md", "../tests/extension/lab_extras", "source/tests/extension/lab_extras.md"),
+        ("how-to/x.md", "../../SECURITY.md#reports", "../security.md#reports"),
+        ("tour.md", "docs/use_a_model.md#ask", "use_a_model.md#ask"),
+        ("tour.md", "docs/images/dates_heat_map.png", "images/dates_heat_map.png"),
+        ("tour.md", "LICENSE", "license.md"),
+        ("choices.md", "settings.md", "settings.md"),
+        ("choices.md", "missing.md", "missing.md"),
+        ("choices.md", "https://example.org/a.md", "https://example.org/a.md"),
+    ],
+)
+def test_link_of_a_page_leads_to_a_page_of_the_site(page, link, expected):
+    assert repository.with_links(f"See [it]({link}).", page) == f"See [it]({expected})."
+
+
+def test_links_in_code_stay_as_they_are():
+    code = "```md\n[it](../pipelines/train.py)\n```\n"
+    assert repository.with_links(code, "architecture.md") == code
+
+
+def test_pipes_in_the_code_of_a_table_lose_their_backslash():
+    row = r"| `a\|b` | c \| d |"
+    assert github_markdown.on_page_markdown(f"`x\\|y`\n\n{row}") == (
+        f"`x\\|y`\n\n{row.replace('a' + chr(92), 'a')}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "korean", "english"),
+    [
+        ("explorer.md", "ko/explorer.md", "explorer.md"),
+        ("ko/explorer.md", "ko/explorer.md", "explorer.md"),
+        ("course/en/01.md", "course/ko/01.md", "course/en/01.md"),
+        ("course/ko/01.md", "course/ko/01.md", "course/en/01.md"),
+    ],
+)
+def test_page_knows_its_twins(page, korean, english):
+    assert languages.twin_of(page, "ko") == korean
+    assert languages.twin_of(page, "en") == english
+
+
+def test_folder_in_the_navigation_stands_for_its_pages_that_are_named_nowhere_else():
+    nav = [{"Home": "index.md"}, {"API": ["api/*", {"Load": "api/load.md"}]}, {"None": ["no/*"]}]
+    pages = ["index.md", "api/b.md", "api/index.md", "api/load.md", "api/a.md", "api/more/c.md"]
+    assert navigation.expanded(nav, pages) == [
+        {"Home": "index.md"},
+        {"API": ["api/index.md", "api/a.md", "api/b.md", {"Load": "api/load.md"}]},
+    ]
+
+
+@pytest.mark.parametrize(("pages", "found"), [(["ko/tour.md"], [{"T": "ko/tour.md"}]), ([], [])])
+def test_titled_page_is_left_out_of_the_navigation_where_it_does_not_exist(pages, found):
+    assert navigation.expanded([{"T": "ko/tour*"}], pages) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("course/en/02.md", "course/en/01.md"), "## Lessons\n\n1. [01](../course/en/01.md)\n"),
+        ((), ""),
+    ],
+)
+def test_list_of_a_folder_on_a_page_names_its_pages_in_order(names, expected):
+    files = [SimpleNamespace(src_uri=name, content_string=f"# {name[10:12]}\n") for name in names]
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="ko/index.md"))
+    all_files = SimpleNamespace(documentation_pages=lambda: files)
+    line = "<!-- pages: course/en, Lessons -->"
+    written = navigation.on_page_markdown(line, page, all_files)
+    assert written.startswith(expected)
+    assert written.count("\n1. ") == len(names)
+
+
+def test_settings_of_a_docstring_become_a_list():
+    docstring = (
+        "What it is.\n\nsource, target: texts, which\n    are cleaned.\nlimit: of rows.\n\nEnd."
+    )
+    listed = "- `source`, `target`: texts, which\n    are cleaned.\n- `limit`: of rows."
+    assert setting_lists.with_lists(docstring) == f"What it is.\n\n{listed}\n\nEnd."
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    ["Summary: what it is.", "What it is.\n\nArgs:\n    x: a number.", "One.\n\nShapes (B, S)."],
+)
+def test_other_paragraphs_of_a_docstring_stay_as_they_are(docstring):
+    assert setting_lists.with_lists(docstring) == docstring
