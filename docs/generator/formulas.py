@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 _FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
+_LONG = 24  # characters of a formula that may be wider than a telephone
 _CONVERTER = LatexToMathML(fancy_error=False)
 
 
@@ -37,12 +38,15 @@ def math_markup(latex: str, display: bool) -> str:
 
     Args:
         latex: the formula without its dollars.
-        display: whether it stands in a line of its own, where it scrolls if it is too wide.
+        display: whether it stands in a line of its own, where it scrolls if it is too wide. A long
+            formula within a text does so on a narrow screen.
 
     Raises LatexError for a command that does not exist.
     """
     markup = _CONVERTER.convert_with_local_state(latex, displaystyle=display)
     if not display:
-        return markup
+        text = re.sub("<[^>]+>", "", markup)
+        is_long = len(html.unescape(text)) > _LONG
+        return f'<span class="long-formula" tabindex="0">{markup}</span>' if is_long else markup
     # Chromium scrolls no <math>, and a region that scrolls must be reachable by the keyboard.
     return f'<div class="formula" tabindex="0">{markup}</div>'

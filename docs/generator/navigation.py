@@ -6,7 +6,7 @@ else; an entry or section without a page is left out. On a page, the line
     <!-- pages: folder, Heading -->
 
 stands for the heading and a list of the folder's pages. Pages stand in the order of their file
-names, an `index.md` first.
+names, an `index.md` or `README.md` first.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 _LIST = re.compile(r"^<!-- pages: (?P<folder>[\w/]+), (?P<heading>.+) -->$", re.MULTILINE)
+_FIRST = ("/index.md", "/README.md")
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
@@ -40,7 +41,7 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> st
         names = in_order(f"{line['folder']}/*", list(texts))
         if not names:
             return ""
-        items = [f"1. [{_title(texts[name])}]({_from(page, name)})" for name in names]
+        items = [f"- [{_title(texts[name])}]({_from(page, name)})" for name in names]
         return "\n".join([f"## {line['heading']}", "", *items])
 
     return _LIST.sub(write, markdown)
@@ -68,7 +69,7 @@ def in_order(pattern: str, pages: list[str]) -> list[str]:
     """The pages that a pattern names, but for those in deeper folders."""
     depth = pattern.count("/")
     found = [page for page in pages if fnmatch(page, pattern) and page.count("/") == depth]
-    return sorted(found, key=lambda page: (not page.endswith("/index.md"), page))
+    return sorted(found, key=lambda page: (not page.endswith(_FIRST), page))
 
 
 def _named(nav: list[Any]) -> set[str]:

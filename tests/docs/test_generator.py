@@ -13,11 +13,13 @@ from generator import (
     formulas,
     github_markdown,
     languages,
+    live_models,
     navigation,
     notebooks,
     repository,
     setting_lists,
 )
+from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,13 @@ def test_formula_in_a_line_of_its_own_can_be_scrolled():
     drawn = formulas.on_page_content(content, PAGE)
     assert drawn.startswith('<div class="formula" tabindex="0"><math')
     assert "<munderover>" in drawn
+
+
+def test_long_formula_within_a_text_may_have_a_line_of_its_own():
+    short = formulas.math_markup(r"\alpha_i^t h_i", display=False)
+    long = formulas.math_markup(r"0.3\cdot0.2+0.2\cdot0.1+1.5\cdot0.9=1.43", display=False)
+    assert short.startswith("<math>")
+    assert long.startswith('<span class="long-formula" tabindex="0"><math>')
 
 
 def test_aligned_formulas_keep_their_rows_and_columns():
@@ -121,11 +130,35 @@ def test_links_in_code_stay_as_they_are():
     assert repository.with_links(code, "architecture.md") == code
 
 
+def test_markdown_within_folded_text_is_read():
+    text = "<details>\n<summary>more</summary>\n\n**bold**\n\n</details>"
+    read = github_markdown.on_page_markdown(text)
+    html = Markdown(extensions=["md_in_html"]).convert(read)
+    assert "<strong>bold</strong>" in html
+    assert "<summary>more</summary>" in html
+
+
 def test_pipes_in_the_code_of_a_table_lose_their_backslash():
     row = r"| `a\|b` | c \| d |"
     assert github_markdown.on_page_markdown(f"`x\\|y`\n\n{row}") == (
         f"`x\\|y`\n\n{row.replace('a' + chr(92), 'a')}"
     )
+
+
+def test_missing_live_model_gives_way_to_the_command_that_makes_it(tmp_path):
+    frame = '<iframe class="live" src="../live/dot.html" title="dot" height="640"></iframe>'
+    source = tmp_path / "course" / "ko" / "04.md"
+    source.parent.mkdir(parents=True)
+    file = SimpleNamespace(src_uri="course/ko/04.md", abs_src_path=str(source))
+    page = SimpleNamespace(file=file)
+    note = live_models.on_page_content(frame, page)
+    assert "<iframe" not in note
+    assert "make course-pages" in note
+    assert "모델" in note
+
+    (tmp_path / "course" / "live").mkdir()
+    (tmp_path / "course" / "live" / "dot.html").touch()
+    assert live_models.on_page_content(frame, page) == frame
 
 
 @pytest.mark.parametrize(
@@ -144,10 +177,10 @@ def test_page_knows_its_twins(page, korean, english):
 
 def test_folder_in_the_navigation_stands_for_its_pages_that_are_named_nowhere_else():
     nav = [{"Home": "index.md"}, {"API": ["api/*", {"Load": "api/load.md"}]}, {"None": ["no/*"]}]
-    pages = ["index.md", "api/b.md", "api/index.md", "api/load.md", "api/a.md", "api/more/c.md"]
+    pages = ["index.md", "api/b.md", "api/README.md", "api/load.md", "api/a.md", "api/more/c.md"]
     assert navigation.expanded(nav, pages) == [
         {"Home": "index.md"},
-        {"API": ["api/index.md", "api/a.md", "api/b.md", {"Load": "api/load.md"}]},
+        {"API": ["api/README.md", "api/a.md", "api/b.md", {"Load": "api/load.md"}]},
     ]
 
 
@@ -159,7 +192,7 @@ def test_titled_page_is_left_out_of_the_navigation_where_it_does_not_exist(pages
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("course/en/02.md", "course/en/01.md"), "## Lessons\n\n1. [01](../course/en/01.md)\n"),
+        (("course/en/02.md", "course/en/01.md"), "## Lessons\n\n- [01](../course/en/01.md)\n"),
         ((), ""),
     ],
 )
@@ -170,7 +203,7 @@ def test_list_of_a_folder_on_a_page_names_its_pages_in_order(names, expected):
     line = "<!-- pages: course/en, Lessons -->"
     written = navigation.on_page_markdown(line, page, all_files)
     assert written.startswith(expected)
-    assert written.count("\n1. ") == len(names)
+    assert written.count("\n- ") == len(names)
 
 
 def test_settings_of_a_docstring_become_a_list():

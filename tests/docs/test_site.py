@@ -54,7 +54,7 @@ class Markup(HTMLParser):
         values = {name: value or "" for name, value in attrs}
         self.names |= {values.get("id", ""), values.get("name", "")}
         if tag == "html":
-            self.language = values["lang"]
+            self.language = values.get("lang", "")
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
         if LOADED.get(tag) in values:

@@ -1,0 +1,33 @@
+"""Live models: the frames of lessons, or the command that makes them.
+
+A hook of MkDocs. A lesson embeds an exported model in a frame of the class `live`. The exported
+pages are built, so a site may be made where they are missing.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mkdocs.structure.pages import Page
+
+_FRAME = re.compile(r'<iframe class="live" src="(?P<source>[^"]+)"[^>]*></iframe>')
+_NOTES = {
+    "en": "The model of this lesson is not in this copy of the site. Build it with",
+    "ko": "이 사이트에는 이 강의의 모델이 들어 있지 않습니다. 다음 명령으로 만드십시오:",
+}
+_COMMAND = "make course-pages docs"
+
+
+def on_page_content(content: str, page: Page, **_: object) -> str:
+    """Put a note in the place of a model that is missing."""
+    folder = Path(page.file.abs_src_path or "").parent
+    language = "ko" if folder.name == "ko" else "en"
+    note = f"{_NOTES[language]} <code>{_COMMAND}</code>"
+
+    def check(frame: re.Match[str]) -> str:
+        if (folder / frame["source"]).is_file():
+            return frame[0]
+        return f'<div class="admonition note"><p class="admonition-title">{note}</p></div>'
+
+    return _FRAME.sub(check, content)
