@@ -15,6 +15,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 NAMES = {"en": "English", "ko": "한국어"}
+_SEARCH = {"en": "Search the docs", "ko": "문서 검색"}
 _HOMES = {"en": "index.md", "ko": "ko/index.md"}
 
 
@@ -40,8 +41,13 @@ def on_nav(nav: Any, files: Files, config: MkDocsConfig, **_: object) -> Any:
     return nav
 
 
-def on_post_page(output: str, **_: object) -> str:
-    """Drop the links for crawlers: the theme asks for a sitemap where it finds them."""
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Drop the links for crawlers, for which the theme asks for a sitemap; name the search."""
+    name = _SEARCH[language_of(page.file.src_uri)]
+    output = output.replace('role="dialog">', f'role="dialog" aria-label="{name}">', 1)
+    # A section "Search" of a page has a list of contents of this name.
+    options = r'(class="md-search__options" aria-label=)"[^"]*"'
+    output = re.sub(options, rf'\1"{name}"', output)
     return re.sub(r'\s*<link rel="alternate"[^>]*>', "", output)
 
 

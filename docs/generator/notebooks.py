@@ -19,6 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 _DOWNLOAD = '[Download this notebook]({name}){{ download="{name}" }}\n'
+_FRAME = "output of the cell above"
 _TO_NOTEBOOK = re.compile(r"(?<=\]\()([^)\s:]+)\.ipynb(?=\))")
 _PLACE = re.compile(r'<div class="output" data-output="(\d+)"></div>')
 
@@ -81,7 +82,7 @@ def _markup(outputs: list[dict[str, Any]]) -> Iterator[str]:
     for each in outputs:
         data = each.get("data", {})
         if "text/html" in data:
-            yield "".join(data["text/html"])
+            yield "".join(data["text/html"]).replace("<iframe ", f'<iframe title="{_FRAME}" ')
         elif "image/png" in data:
             image = "".join(data["image/png"]).replace("\n", "")
             text = "".join(data.get("text/plain", ""))

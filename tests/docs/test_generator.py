@@ -18,6 +18,7 @@ from generator import (
     notebooks,
     repository,
     setting_lists,
+    tables,
 )
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
@@ -128,6 +129,14 @@ def test_link_of_a_page_leads_to_a_page_of_the_site(page, link, expected):
 def test_links_in_code_stay_as_they_are():
     code = "```md\n[it](../pipelines/train.py)\n```\n"
     assert repository.with_links(code, "architecture.md") == code
+
+
+def test_long_names_in_the_code_of_a_cell_may_break_after_a_separator():
+    content = "<p><code>a/b</code></p><td><code>model/x=local_p a / b</code> c/d</td>"
+    expected = (
+        "<p><code>a/b</code></p><td><code>model/<wbr>x=<wbr>local_<wbr>p a / b</code> c/d</td>"
+    )
+    assert tables.on_page_content(content) == expected
 
 
 def test_markdown_within_folded_text_is_read():

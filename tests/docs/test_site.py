@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -121,7 +122,7 @@ def test_python_api_shows_signatures_and_lists_settings(site):
 
 def test_notebook_page_shows_its_heat_map(pages, site):
     page = site / "notebooks" / "question_a_model.html"
-    assert "<iframe srcdoc=" in page.read_text(encoding="utf-8")
+    assert "<iframe title=" in page.read_text(encoding="utf-8")
     assert "question_a_model.ipynb" in pages[page].links
 
 
@@ -130,7 +131,6 @@ class Visit:
     """A page in a browser that is cut off from the network, and what went wrong there."""
 
     page: playwright.Page
-    site: Path
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -164,11 +164,18 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def visit(site: Path) -> Iterator[Visit]:
+def browser() -> Iterator[playwright.Browser]:
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield Visit(browser.new_page(), site)
-        browser.close()
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: playwright.Browser) -> Iterator[Visit]:
+    page = browser.new_page()
+    yield Visit(page)
+    page.close()
 
 
 @in_a_browser
@@ -195,6 +202,19 @@ def test_every_page_fits_a_narrow_window_and_asks_for_nothing(visit, pages, site
     assert wide == {}
     assert visit.requests == []
     assert visit.errors == []
+
+
+@in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_kinds_of_pages_have_no_violation_of_accessibility(visit, site, scheme):
+    violations = []
+    for name in KINDS:
+        if name == "settings.html":
+            continue  # axe takes a minute for its thousand rows
+        visit.open(site / name, scheme=scheme)
+        found = Axe().run(visit.page).response["violations"]
+        violations += [(name, each["id"], each["nodes"][0]["html"]) for each in found]
+    assert violations == []
 
 
 @in_a_browser
