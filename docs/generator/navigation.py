@@ -5,7 +5,8 @@ else; an entry or section without a page is left out. On a page, the line
 
     <!-- pages: folder, Heading -->
 
-stands for the heading and a list of the folder's pages. Pages stand in the order of their file
+stands for the heading and a list of the folder's other pages, but for those that have the name of
+the site. Pages stand in the order of their file
 names, an `index.md` or `README.md` first.
 """
 
@@ -33,15 +34,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files, **_: object
+) -> str:
     """Write the lists of a page out."""
-    texts = {file.src_uri: file.content_string for file in files.documentation_pages()}
+    titles = {
+        file.src_uri: _title(file.content_string)
+        for file in files.documentation_pages()
+        if file.src_uri != page.file.src_uri
+    }
+    listed = [name for name, title in titles.items() if title != config.site_name]
 
     def write(line: re.Match[str]) -> str:
-        names = in_order(f"{line['folder']}/*", list(texts))
+        names = in_order(f"{line['folder']}/*", listed)
         if not names:
             return ""
-        items = [f"- [{_title(texts[name])}]({_from(page, name)})" for name in names]
+        items = [f"- [{titles[name]}]({_from(page, name)})" for name in names]
         return "\n".join([f"## {line['heading']}", "", *items])
 
     return _LIST.sub(write, markdown)
@@ -49,7 +57,12 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> st
 
 def expanded(nav: list[Any], pages: list[str]) -> list[Any]:
     """The entries of a navigation, with pages in place of patterns."""
-    others = [page for page in pages if page not in _named(nav)]
+    named = _named(nav, pages)
+    return _expanded(nav, pages, [page for page in pages if page not in named])
+
+
+def _expanded(nav: list[Any], pages: list[str], others: list[str]) -> list[Any]:
+    """As `expanded`; `others` have no place of their own."""
     entries: list[Any] = []
     for entry in nav:
         if isinstance(entry, str):
@@ -57,9 +70,9 @@ def expanded(nav: list[Any], pages: list[str]) -> list[Any]:
             continue
         [(title, value)] = entry.items()
         if isinstance(value, list):
-            value = expanded(value, others)
+            value = _expanded(value, pages, others)
         elif value.endswith("*"):
-            value = next(iter(in_order(value, others)), None)
+            value = next(iter(in_order(value, pages)), None)
         if value:
             entries.append({title: value})
     return entries
@@ -72,12 +85,18 @@ def in_order(pattern: str, pages: list[str]) -> list[str]:
     return sorted(found, key=lambda page: (not page.endswith(_FIRST), page))
 
 
-def _named(nav: list[Any]) -> set[str]:
-    """The pages that a navigation names itself."""
+def _named(nav: list[Any], pages: list[str]) -> set[str]:
+    """The pages that a navigation gives a place of their own."""
     found: set[str] = set()
     for entry in nav:
-        value = next(iter(entry.values())) if isinstance(entry, dict) else entry
-        found |= _named(value) if isinstance(value, list) else {value}
+        if isinstance(entry, str):
+            found.add(entry)
+            continue
+        [value] = entry.values()
+        if isinstance(value, list):
+            found |= _named(value, pages)
+        else:
+            found.update(in_order(value, pages)[:1])
     return found
 
 

@@ -198,6 +198,12 @@ def test_titled_page_is_left_out_of_the_navigation_where_it_does_not_exist(pages
     assert navigation.expanded([{"T": "ko/tour*"}], pages) == found
 
 
+def test_titled_page_stands_once_in_the_navigation():
+    nav = [{"K": [{"T": "ko/tour*"}, "ko/*"]}]
+    pages = ["ko/tour.md", "ko/a.md"]
+    assert navigation.expanded(nav, pages) == [{"K": [{"T": "ko/tour.md"}, "ko/a.md"]}]
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
@@ -210,7 +216,8 @@ def test_list_of_a_folder_on_a_page_names_its_pages_in_order(names, expected):
     page = SimpleNamespace(file=SimpleNamespace(src_uri="ko/index.md"))
     all_files = SimpleNamespace(documentation_pages=lambda: files)
     line = "<!-- pages: course/en, Lessons -->"
-    written = navigation.on_page_markdown(line, page, all_files)
+    config = SimpleNamespace(site_name="attnlab")
+    written = navigation.on_page_markdown(line, page, config, all_files)
     assert written.startswith(expected)
     assert written.count("\n- ") == len(names)
 
