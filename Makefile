@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
+.PHONY: help setup demo lesson settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data: dvc repro
 	@dvc repro
 	@$(BIN)/python pipelines/show.py
+
+lesson: $(INSTALLED) ## train the small models of the course, and open a page on which to question them
+	@$(BIN)/attnlab lesson
 
 settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json anew
 	$(BIN)/python docs/make_settings.py

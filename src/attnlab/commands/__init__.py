@@ -20,10 +20,19 @@ from contextlib import suppress
 import attnlab
 from attnlab.commands.arguments import add_classify, add_explore, add_score, add_translate
 from attnlab.commands.course import add_check
+from attnlab.commands.lesson import add_lesson
 from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
 from attnlab.errors import ExperimentError, masked
 
-SUBCOMMANDS = (add_pipelines, add_translate, add_classify, add_score, add_explore, add_check)
+SUBCOMMANDS = (
+    add_pipelines,
+    add_translate,
+    add_classify,
+    add_score,
+    add_explore,
+    add_lesson,
+    add_check,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

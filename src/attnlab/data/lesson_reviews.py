@@ -39,7 +39,6 @@ class LessonReviews(SentenceCorpus):
     """
 
     cleaning = SentenceCleaning(unicode="none", whitespace="keep", max_characters=None)
-    label_names = ["negative", "positive"]  # noqa: RUF012
 
     language: Language
     num_sentences: Annotated[int, Field(ge=3)]
