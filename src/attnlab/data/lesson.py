@@ -37,7 +37,7 @@ class LessonCorpus(Corpus):
     training.
 
     languages: source and target.
-    handful: a couple of dozen sentences of one pattern, the same ones in all three splits: models
+    handful: sixteen sentences of a pattern or two, the same ones in all three splits: models
         with states of four learn them by heart, and their validation says how well. The settings
         that divide the pairs then have no meaning.
     num_pairs: over the three splits, as evenly over the patterns of the grammar as it has

@@ -136,7 +136,7 @@ def grammar() -> Grammar:
     handful = [
         _is_profession(pronoun, profession)
         for pronoun in PRONOUNS[:4]
-        for profession in PROFESSIONS[:6]
+        for profession in PROFESSIONS[:4]
     ]
     return Grammar(
         lecture=handful[0],

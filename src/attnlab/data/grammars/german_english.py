@@ -129,7 +129,9 @@ LATER = [("morgen", "tomorrow"), ("heute", "today")]
 
 
 def grammar() -> Grammar:
-    handful = [_wish(pronoun, noun) for pronoun in PRONOUNS[:4] for noun in [*DRINKS, *FOODS[:2]]]
+    beer, coffee, _, lemonade = DRINKS
+    nouns = [beer, coffee, lemonade, FOODS[0]]
+    handful = [_wish(pronoun, noun) for pronoun in PRONOUNS[:4] for noun in nouns]
     return Grammar(
         lecture=handful[0],
         handful=handful,

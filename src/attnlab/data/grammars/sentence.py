@@ -61,7 +61,7 @@ class Grammar(NamedTuple):
     """All sentences of a grammar.
 
     lecture: the sentence that lectures show.
-    handful: some sentences of its pattern, the lecture's among them.
+    handful: some sentences, most of its pattern, the lecture's among them.
     patterns: the sentences of each pattern.
     """
 
