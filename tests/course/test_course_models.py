@@ -41,6 +41,7 @@ def test_unknown_model_of_the_course_is_refused_with_all_names() -> None:
         known(["dot", "dott"])
 
 
+@pytest.mark.slow
 def test_dot_preset_learns_the_lectures_sentence(folder: Path) -> None:
     model = train("dot", folder / "lessons")
     assert (model.name, model.monitor) == ("dot", "exact match")
