@@ -18,7 +18,13 @@ from tiny_folders import write_translator
 from attnlab.data.trainers import CharacterTrainer
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["attention_module.md", "explorer.md", "ko/use_a_model.md", "use_a_model.md"]
+PAGES = [
+    "attention_module.md",
+    "explorer.md",
+    "ko/explorer.md",
+    "ko/use_a_model.md",
+    "use_a_model.md",
+]
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
