@@ -42,7 +42,9 @@ def test_wrong_file_exits_with_one_and_says_why(file, capsys, monkeypatch, local
     assert says in capsys.readouterr().out
 
 
-def test_unknown_lesson_is_an_error(file, capsys):
+def test_unknown_lesson_is_refused_in_the_language(file, capsys):
     file.write_text(WRONG, "utf-8")
-    assert main(["check", "lesson-99", str(file)]) == 1
-    assert "error: the lesson must be lesson-1 to lesson-12" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stopped:
+        main(["check", "lesson-99", str(file), "--lang", "ko"])
+    assert stopped.value.code == 1
+    assert "lesson-1부터 lesson-12까지" in capsys.readouterr().out

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnlab.course.sentence import Sentence
-from attnlab.errors import ExperimentError, show
+from attnlab.course.sentence import RefusalError, Sentence
+from attnlab.errors import show
 from attnlab.evaluation.measures import Measure
 from attnlab.report.compared_runs import System, systems_of
 from attnlab.report.run_sources import runs_of_sweep
@@ -44,21 +44,39 @@ class Conclusion:
 
 
 def read_conclusion(values: Mapping[str, Any]) -> Conclusion:
-    """Raises ExperimentError with every problem of the file's fields."""
+    """Raises RefusalError with every problem of the file's fields."""
     names = [field.name for field in fields(Conclusion)]
+    all_names = ", ".join(names)
     problems = []
     for name in ("system", "than", "metric", "conclusion"):
         if values.get(name) is None:
-            problems.append(f"{name} is missing; the file has {', '.join(names)}")
+            problems.append(
+                Sentence(
+                    f"{name} 항목이 없습니다. 쓸 수 있는 항목: {all_names}.",
+                    f"{name} is missing; the file has {all_names}.",
+                )
+            )
     for name in values:
         if name not in names:
-            problems.append(f"{name} is unknown; the file has {', '.join(names)}")
+            problems.append(
+                Sentence(
+                    f"{name}: 모르는 항목입니다. 쓸 수 있는 항목: {all_names}.",
+                    f"{name} is unknown; the file has {all_names}.",
+                )
+            )
     verdict = values.get("conclusion")
     if verdict is not None and verdict not in VERDICTS:
-        problems.append(f"conclusion must be one of {', '.join(VERDICTS)}, got {show(verdict)}")
+        choices, got = ", ".join(VERDICTS), show(verdict)
+        problems.append(
+            Sentence(
+                f"conclusion: {choices} 가운데 하나여야 하는데 {got}입니다.",
+                f"conclusion must be one of {choices}, got {got}.",
+            )
+        )
     if problems:
-        raise ExperimentError(problems)
-    return Conclusion(**{name: str(value) for name, value in values.items()})  # type: ignore[arg-type]
+        raise RefusalError(problems)
+    texts: dict[str, Any] = {name: str(value) for name, value in values.items()}
+    return Conclusion(**texts)
 
 
 def grade_conclusion(conclusion: Conclusion, folder: Path) -> list[Sentence]:
@@ -66,7 +84,8 @@ def grade_conclusion(conclusion: Conclusion, folder: Path) -> list[Sentence]:
 
     folder: that of the student's file, which `runs` is relative to.
 
-    Raises ExperimentError where the sweep, a system or the metric is not there.
+    Raises RefusalError where a system is not in the sweep, ExperimentError where the sweep or the
+    metric is not there.
     """
     runs_folder = folder / conclusion.runs
     compared = runs_of_sweep(find_sweep(runs_folder, conclusion.sweep), runs_folder)
@@ -100,9 +119,14 @@ def verdict_on(difference: Interval, measure: Measure) -> Verdict:
 
 def _system(systems: Mapping[str, System], name: str, field: str) -> System:
     if name not in systems:
-        raise ExperimentError(
-            f"{field} must be one of the sweep's systems, {', '.join(map(show, systems))}, "
-            f"got {show(name)}"
+        known, got = ", ".join(map(show, systems)), show(name)
+        raise RefusalError(
+            [
+                Sentence(
+                    f"{field}: 이 실험의 시스템은 {known}입니다. {got}라는 시스템은 없습니다.",
+                    f"{field} must be one of the sweep's systems, {known}, got {got}.",
+                )
+            ]
         )
     return systems[name]
 

@@ -20,6 +20,14 @@ class Sentence:
         return self.ko if language == KOREAN else self.en
 
 
+class RefusalError(Exception):
+    """A student's file is none that can be graded, for the reasons that the sentences give."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self.sentences = list(sentences)
+        super().__init__("\n".join(sentence.en for sentence in sentences))
+
+
 def language_of(environment: Mapping[str, str]) -> str:
     """The language of the first of the locale's variables that is set; English but for Korean."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
