@@ -53,7 +53,7 @@ def test_index_covers_every_statement_with_a_lesson(language):
     assert [int(statement) for statement, _ in rows] == [*STATEMENTS]
     said = {}
     for page in pages_of(language):
-        line = re.search(r"^(?:다루는 문장|Statements): ([\d, ]+)", page.read_text("utf-8"), re.M)
+        line = re.search(r"^(?:다루는 명제|Statements): ([\d, ]+)", page.read_text("utf-8"), re.M)
         assert line is not None, page
         for statement in line[1].split(","):
             said[int(statement)] = number_of(page)
