@@ -68,6 +68,14 @@ def test_unsupported_conclusion_is_refused(tmp_path, fields, says):
     assert says in graded(tmp_path, (1, 2, 3, 4, 5), **fields)
 
 
+def test_interval_is_written_in_the_language(tmp_path):
+    write_sweep(tmp_path / "runs", SYSTEMS, seeds=(1, 2, 3), failed=False)
+    (found,) = check("lesson-2", write_conclusion(tmp_path, **{**SURE, "conclusion": "worse"}))
+    assert " to " in found.en
+    assert " ~ " in found.ko
+    assert " to " not in found.ko
+
+
 @pytest.mark.parametrize(
     ("low", "high", "better", "verdict"),
     [

@@ -149,7 +149,8 @@ def _too_few_seeds(systems: Sequence[System], measure: Measure) -> list[Sentence
 
 def _refusal(difference: Interval, measure: Measure, conclusion: Conclusion) -> Sentence:
     shown = difference.shown(measure, signed=True)
-    ko = f"{measure.label}의 차이는 평균과 95 % 구간으로 {shown}입니다. "
+    in_korean = shown.replace(" to ", " ~ ")
+    ko = f"{measure.label}의 차이는 평균과 95 % 구간으로 {in_korean}입니다. "
     en = f"the difference in {measure.label} is {shown} (mean and 95 % interval); "
     if verdict_on(difference, measure) == "undecided":
         ko += "구간에 0이 들어 있으므로, 이 시드들로는 어느 쪽이 낫다고 말할 수 없습니다."
