@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attnlab.data.trainers import WordTrainer
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
@@ -94,3 +95,61 @@ def test_source_tokens_are_hidden_dropped_and_swapped(visit, translator):
     seen.page.locator("input[type=range]:disabled").wait_for()
     after = analysis.score(ours, TEXT, base["ids"], Intervention("uniform"), Edit(swap=[(0, 7)]))
     np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+
+
+def test_unchanged_tokens_are_folded_and_counted(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    tokens = len(base["target"])
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Source tokens").click()
+    fold = seen.page.locator(".fold")
+    fold.wait_for()
+    words = "token" if tokens == 1 else "tokens"
+    assert fold.inner_text().startswith(f"{tokens} {words} unchanged")
+    rows = seen.page.locator(".effects tbody tr:not(.fold)")
+    assert rows.count() == 0
+
+    fold.get_by_role("button", name="show").click()
+    rows.nth(tokens - 1).wait_for()
+    assert rows.count() == tokens
+    fold.get_by_role("button", name="hide").click()
+    rows.first.wait_for(state="detached")
+
+    # In the view of weights the chosen token always stands there.
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.locator(".steps button").nth(1).click()
+    seen.page.locator(".effects .selected").wait_for()
+    assert rows.count() == 1
+
+    seen.page.get_by_role("button", name="Uniform at this step").click()
+    seen.page.locator(".steps .changed").wait_for()
+    seen.settle()
+    uniform = [round(1 / len(base["source"]), 6)] * len(base["source"])
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={1: uniform}))
+    change = np.abs(np.array(after["log_probs"]) - base["log_probs"])
+    assert rows.count() == np.sum((change >= 5e-5) | (np.arange(tokens) == 1))
+
+
+def test_bars_and_nodes_have_their_whole_token(visit, translator):
+    tokens = ["Wednesday", "understanding", "a"]
+    sources = WordTrainer(min_frequency=1).train([" ".join(tokens)])
+    targets = WordTrainer(min_frequency=1).train(["incomprehensibilities sure"])
+    seen = visit({"a": translator(tokenizers=(sources, targets))})
+    seen.open(" ".join(tokens))
+    seen.page.get_by_role("tab", name="Weights").click()
+    labels = seen.page.locator(".sliders bdi")
+    labels.first.wait_for()
+    assert labels.all_inner_texts() == [*tokens, "<eos>"]
+    fits = "all => all.map(each => each.scrollWidth <= each.clientWidth + 1)"
+    assert all(labels.evaluate_all(fits))
+
+    seen.page.get_by_role("tab", name="Beam").click()
+    node = seen.page.locator(".tree g").filter(has_text="incomprehensib").first
+    node.wait_for()
+    assert "incomprehensibilities" in node.locator("title").text_content()
+    assert "incomprehensibilities" in node.get_attribute("aria-label")
+    seen.page.locator(".tree g").first.focus()
+    seen.page.keyboard.press("ArrowRight")
+    words = seen.page.locator("figure[data-key=tree] output").inner_text()
+    assert words == seen.page.locator(".tree g").nth(1).get_attribute("aria-label")

@@ -94,3 +94,14 @@ def test_hangul_is_drawn_without_fonts_of_the_machine(visit, translator):
     seen.open("May 13, 2026")
     loaded = "document.fonts.load('15px \"attnlab hangul\"', '한').then(fonts => fonts.length)"
     assert seen.page.evaluate(loaded) == 1
+
+
+def test_short_sentence_has_large_cells_with_numbers(visit, translator):
+    seen = visit({"a": translator()}, viewport={"width": 1280, "height": 900})
+    seen.open("May")
+    cell = seen.page.locator(".heat-cells g").first
+    box = cell.locator("rect").bounding_box()
+    assert 60 < box["width"] <= 74
+    assert 60 < box["height"] <= 74
+    size = cell.locator("text").evaluate("text => parseFloat(getComputedStyle(text).fontSize)")
+    assert size >= 14

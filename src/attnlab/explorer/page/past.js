@@ -50,5 +50,9 @@ export const inLooksOf = (today, earlier) => ({ ...earlier, ...Object.fromEntrie
 export function writeAddress(state, isNewPlace) {
   if (isSaved) return;
   const write = isNewPlace ? "pushState" : "replaceState";
-  history[write]({ isOurs: true }, "", addressOf(state));
+  try {
+    history[write]({ isOurs: true }, "", addressOf(state));
+  } catch {
+    // A frame inside of another page has no address of its own.
+  }
 }

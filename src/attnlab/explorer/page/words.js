@@ -310,6 +310,7 @@ let column = 0;
 export function setLanguage(language) {
   column = language === "ko" ? 1 : 0;
   document.documentElement.lang = column ? "ko" : "en";
+  document.title = `attnlab ${say("title")}`;
 }
 
 export const isKorean = () => column === 1;

@@ -78,7 +78,7 @@ function tree(nodes, best) {
     node.closest("figure").querySelector("output").textContent = node.getAttribute("aria-label");
   };
   const drawn = (node, i) => {
-    const words = `${tokenOf(node)}  ${node.log_prob.toFixed(4)}  ${say(node.status)}`;
+    const words = `${tokenOf(node)}: ${node.log_prob.toFixed(4)}, ${say(node.status)}`;
     return h("g", { class: classesOf(i), transform: `translate(${places[i].x} ${places[i].y + 2})`, role: "img", "aria-label": words,
       tabindex: i === 0 ? 0 : -1, onfocus: read, onpointerenter: read },
     h("svg:title", {}, words),
