@@ -31,7 +31,7 @@ export const classify = {
     });
     const row = state.weights?.[0] ?? after.attention.slice(pads.before, pads.before + own.source.length);
     const changed = isChanged(state) || state.weights || state.edits || state.pads;
-    return h("div", {},
+    return h("div", { class: "beside" },
       h("section", { class: "panel" },
         changesPanel("attention", state, change, padFields(pads, change),
           h("label", { class: "check" }, h("input", { type: "checkbox", checked: pads.mask, disabled: isSaved,
@@ -41,14 +41,14 @@ export const classify = {
         h("hr", {}),
         h("p", { class: "quiet" }, say("weightsByHand")),
         sliders(own.source, row, (wanted, how) => update({ weights: { 0: wanted } }, how))),
-      colouredSentence("own", own, say("ownWeights")),
+      h("div", {}, colouredSentence("own", own, say("ownWeights")),
       h("p", { class: "quiet" }, say("classifyHint")),
       colouredSentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),
       scrolling(say("classes"), h("table", { class: "effects classes" }, h("caption", {}, say("classes")),
         h("thead", {}, h("tr", {}, ["class", "before", "after"].map((name) => h("th", { scope: "col" }, say(name))), h("td", {}))),
         h("tbody", {}, Object.keys(own.probabilities).map((name) => h("tr", { class: name === after.label ? "selected" : "" },
           h("th", { scope: "row" }, h("bdi", {}, name)), h("td", {}, own.probabilities[name].toFixed(5)), h("td", {}, after.probabilities[name].toFixed(5)),
-          h("td", { class: "change", "aria-hidden": "true" }, h("span", { class: "bar" }, h("i", { style: { width: `${100 * after.probabilities[name]}%` } })))))))));
+          h("td", { class: "change", "aria-hidden": "true" }, h("span", { class: "bar" }, h("i", { style: { width: `${100 * after.probabilities[name]}%` } }))))))))));
   },
 
   tables(state, { own, after }) {

@@ -41,7 +41,9 @@ export const translate = {
     const own = heatMap("own", base, { selected: step, onselect, marks, abreast, title: branch && say("ownTranslation", base.text) });
     const other = branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
       title: say("branchTranslation", branch.text, branch.score.toFixed(4)) });
-    return h("div", { class: base.source.length > MANY ? "beside long" : "beside" }, h("div", { class: "maps" }, own, other), panel(base, step, state, update, refused));
+    // Two maps, or one of many columns, need the whole width.
+    const isLong = branch !== null || base.source.length > MANY;
+    return h("div", { class: isLong ? "beside long" : "beside" }, h("div", { class: "maps" }, own, other), panel(base, step, state, update, refused));
   },
 
   tables: (state, { base, branch }) => mapTables([["target", base], ["branch", branch]]),
