@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -144,6 +145,11 @@ class Tokenizer:
                 raise ValueError(f"the id must be between 0 and {self.size - 1}, got {i}")
             self._names[i] = token
         return self._names[i]
+
+    def as_json(self) -> dict[str, Any]:
+        """The library's own description of the tokeniser, vocabulary included."""
+        described: dict[str, Any] = json.loads(self._backend.to_str())
+        return described
 
     def save(self, path: Path) -> None:
         path.write_text(self._backend.to_str(pretty=True) + "\n", encoding="utf-8")

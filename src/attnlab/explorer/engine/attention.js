@@ -1,0 +1,127 @@
+// Attention(Q, K, V), as in attnlab/model/attention/attention.py: score, mask, normalise, average; one head or several.
+//
+// Axes: S source length, H query, A keys, D values and context, N heads.
+
+import { changesWeights, shown, weighUnder } from "./intervention.js";
+import { NORMALISERS } from "./normalisers.js";
+import { reweigh, scopeOf } from "./scopes.js";
+import { scoreOf } from "./scores.js";
+import { add, join, scale, split, weightedSum } from "./vectors.js";
+
+/** context = normalise(score(Q, K)) V. The score is minus infinity wherever nothing may be seen. */
+export class Attention {
+  heads = 1;
+
+  constructor(config, weights) {
+    this.score = scoreOf(config, weights.of("score"));
+    this.normalise = NORMALISERS[config.normaliser];
+    this.scope = scopeOf(config.scope, weights.of("scope"));
+    this.coverage = config.coverage ? weights.vector("coverage.w.weight") : null; // (A,)
+  }
+
+  /** Encoder outputs (S, D) and positions (S,) -> {keys (S, A), values (S, D)} of each head. */
+  project(outputs, positions) {
+    const keys = (this.score.byPosition ? positions : outputs).map((key) => this.score.projectKey(key));
+    return [{ keys, values: outputs }];
+  }
+
+  /**
+   * Attend from a query to every key.
+   *
+   * @param {Float32Array} query (H,)
+   * @param {object} memory as `remember` makes it
+   * @param {number} t the step
+   * @param {Float32Array[]|null} coverage of each head (S,), the weights so far
+   * @returns {{context, weights, heads}} context (D,); weights (S,) of each head; heads, the numbers that each head computed
+   */
+  attend(query, memory, t, coverage) {
+    const head = this.attendHead(query, memory, 0, t, coverage?.[0]);
+    return { context: head.context, weights: [head.weights], heads: [head] };
+  }
+
+  /** One head: its context (D,), weights (S,), energies (S,), and what may be seen (S,). */
+  attendHead(query, memory, number, t, coverage = null) {
+    const { values } = memory.projected[number];
+    let { keys } = memory.projected[number];
+    // 1. Add to each key how much of it was seen: k + w c.
+    if (this.coverage !== null && coverage !== null) keys = keys.map((key, i) => add(key, scale(coverage[i], this.coverage)));
+    // 2. Score every key, and hide pads and what lies outside of the window.
+    const energies = this.score.energies(query, keys);
+    const window = this.scope.window(query, t, memory.positions, memory.length);
+    const visible = keys.map((_, i) => (memory.mask?.[i] ?? true) && (window.inside?.[i] ?? true));
+    const scores = energies.map((energy, i) => (visible[i] ? energy : -Infinity));
+    // 3. Make weights of the scores, and average the values by them.
+    const weigh = (z) => reweigh(this.normalise(z), window);
+    const change = memory.intervention;
+    const weights = change === null ? weigh(scores) : weighUnder(change, scores, weigh, memory.positions, t);
+    return { query, energies, visible, weights, context: weightedSum(weights, values), emphasis: window.emphasis, coverage };
+  }
+}
+
+/** concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i). */
+export class MultiHeadAttention {
+  constructor(config, weights) {
+    this.heads = config.heads;
+    for (const name of ["W_Q", "W_K", "W_V", "W_O"]) this[name] = weights.linear(name);
+    const own = { ...config, heads: null };
+    this.attentions = Array.from({ length: config.heads }, (_, i) => new Attention(own, weights.of(`attentions.${i}`)));
+    this.coverage = this.attentions[0].coverage;
+  }
+
+  project(outputs) {
+    const keys = outputs.map((h) => split(this.W_K(h), this.heads)); // (S, N, size)
+    const values = outputs.map((h) => split(this.W_V(h), this.heads));
+    return this.attentions.map(({ score }, number) => ({
+      keys: keys.map((parts) => score.projectKey(parts[number])),
+      values: values.map((parts) => parts[number]),
+    }));
+  }
+
+  attend(query, memory, t, coverage) {
+    const queries = split(this.W_Q(query), this.heads);
+    const heads = this.attentions.map((attention, number) => attention.attendHead(queries[number], memory, number, t, coverage?.[number]));
+    return { context: this.W_O(join(heads.map(({ context }) => context))), weights: heads.map(({ weights }) => weights), heads };
+  }
+}
+
+/** The attention of a model's config; null for a model without. */
+export function attentionOf(config, weights) {
+  if (config === null) return null;
+  return config.heads === null ? new Attention(config, weights) : new MultiHeadAttention(config, weights);
+}
+
+/** Positions of a mask (S,): 0, 1, ... over the real tokens, then on over the pads, wherever they stand. */
+export function countPositions(mask) {
+  let [real, pads] = [0, mask.filter(Boolean).length];
+  return mask.map((isReal) => (isReal ? real++ : pads++));
+}
+
+/**
+ * What a decoder may look at: the encoded source, its keys projected once for all steps.
+ *
+ * @param {{outputs, final}} encoded as the encoder returns it
+ * @param {boolean[]} sourceMask true at real tokens, (S,)
+ * @param {boolean} isMasked false lets the attention weigh pads
+ * @param {Attention|MultiHeadAttention|null} attention
+ * @param {object} intervention as `interventionOf` makes it
+ */
+export function remember(encoded, sourceMask, isMasked, attention, intervention) {
+  const masked = isMasked && intervention.mask_pads;
+  const positions = countPositions(sourceMask);
+  // A masked pad may stand beyond the longest source; its position is never looked at.
+  const seen = positions.map((position, i) => (masked && !sourceMask[i] ? 0 : position));
+  let mask = masked ? sourceMask : null;
+  const isChanged = changesWeights(intervention);
+  if (isChanged && intervention.hide.length > 0) {
+    const isShown = shown(intervention, positions);
+    mask = isShown.map((each, i) => each && (mask?.[i] ?? true));
+  }
+  return {
+    summary: encoded.final.hidden.at(-1),
+    projected: attention === null ? null : attention.project(encoded.outputs, seen),
+    mask,
+    positions,
+    length: sourceMask.filter(Boolean).length,
+    intervention: isChanged ? intervention : null,
+  };
+}

@@ -1,0 +1,26 @@
+// The start of an exported page: the engine answers in the server's place.
+
+import { answerWith } from "explorer/ask.js";
+import { Backend } from "./backend.js";
+
+const backend = new Backend(JSON.parse(document.getElementById("exported-models").textContent));
+answerWith(async (name, body) => backend.answer(name, body));
+
+// In a lesson the page is a part of another one: `?embed&model=...&text=...&view=weights&lang=ko` says what it shows.
+const wanted = Object.fromEntries(new URLSearchParams(location.search));
+const isEmbedded = "embed" in wanted;
+delete wanted.embed;
+const TEXTS = ["text", "model", "view", "mode", "lang", "theme", "reference"]; // all other settings are JSON
+const state = Object.entries(wanted).map(([name, value]) => [name, TEXTS.includes(name) ? value : JSON.parse(value)]);
+if (state.length > 0 && location.hash === "") {
+  history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(state)))}`);
+}
+
+// It is then as small as it can be, and tells the page around it how high it is.
+if (isEmbedded) {
+  document.documentElement.dataset.embed = "";
+  const tell = () => parent.postMessage({ attnlabHeight: document.documentElement.scrollHeight }, "*");
+  new ResizeObserver(tell).observe(document.body);
+}
+
+await import("explorer/app.js");

@@ -1,0 +1,490 @@
+"""One HTML file that runs trained models in a browser: the explorer's page with an engine in it.
+
+The engine, `engine/`, computes in plain JavaScript what the server would answer. It knows the parts
+in the tables below, each by its class; every other class is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.api import load
+from attnlab.data.corpus import Cleaning, SentenceCleaning
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
+from attnlab.errors import ExperimentError
+from attnlab.explorer.server import PAGE, describe, model_title, page_of, pairs_of
+from attnlab.files import atomic_file
+from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
+from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.concat import ConcatScore
+from attnlab.model.attention.cosine import CosineScore
+from attnlab.model.attention.dot import DotScore
+from attnlab.model.attention.general import GeneralScore
+from attnlab.model.attention.location import LocationScore
+from attnlab.model.attention.mechanism import LinearProjection
+from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
+from attnlab.model.attention.scaled_dot import ScaledDotScore
+from attnlab.model.attention.scaled_luong import ScaledLuongScore
+from attnlab.model.attention.uniform import UniformScore
+from attnlab.model.bridges import (
+    CopyBridge,
+    FirstBackwardBridge,
+    LinearBridge,
+    MeanBridge,
+    ZeroBridge,
+)
+from attnlab.model.classifier import Classifier
+from attnlab.model.decoders.attend_then_step import AttendThenStep
+from attnlab.model.decoders.conditional import Conditional
+from attnlab.model.decoders.no_attention import NoAttention
+from attnlab.model.decoders.step_then_attend import StepThenAttend
+from attnlab.model.encoders.recurrent import RecurrentEncoder
+from attnlab.model.fast import FASTER
+from attnlab.model.input_feeding import (
+    AttentionalHiddenFeeding,
+    ExpectedEmbeddingFeeding,
+    SoftmaxOutputFeeding,
+)
+from attnlab.model.normalisers import Softmax, Sparsemax
+from attnlab.model.readouts import (
+    AttentionalReadout,
+    MaxoutReadout,
+    PlainReadout,
+    StateReadout,
+    TanhReadout,
+)
+from attnlab.model.scopes import GlobalScope, LocalM, LocalP
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.plots.heat_map_css import heat_map_css
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.edited_source import heads_of, score_of
+from attnlab.tasks.predictor import Predictor
+from attnlab.tasks.translation.translator import Translator
+
+ENGINE = Path(__file__).parent / "engine"
+
+# What the engine computes: of each group of conf/, the classes, and the names of their choices.
+SUPPORTED: dict[str, dict[type, str]] = {
+    "model": {Seq2Seq: "seq2seq", Classifier: "classifier"},
+    "model/encoder": {RecurrentEncoder: "rnn, gru, lstm"},
+    "model/bridge": {
+        ZeroBridge: "zero",
+        CopyBridge: "copy",
+        LinearBridge: "linear",
+        FirstBackwardBridge: "first_backward",
+        MeanBridge: "mean",
+    },
+    "model/attention": {
+        DotScore: "dot",
+        ScaledDotScore: "scaled_dot",
+        CosineScore: "cosine",
+        GeneralScore: "general",
+        ScaledLuongScore: "scaled_luong",
+        ConcatScore: "concat",
+        BahdanauScore: "bahdanau",
+        NormedBahdanauScore: "normed_bahdanau",
+        LocationScore: "location",
+        UniformScore: "uniform",
+    },
+    "model/projection": {LinearProjection: "linear"},
+    "model/normaliser": {Softmax: "softmax", Sparsemax: "sparsemax"},
+    "model/scope": {GlobalScope: "global", LocalM: "local_m", LocalP: "local_p"},
+    "model/coverage": {Coverage: "see2017"},
+    "model/heads": {MultiHeadAttention: "multi", Attention: "one"},
+    "model/decoder": {
+        AttendThenStep: "attend_then_step",
+        StepThenAttend: "step_then_attend",
+        Conditional: "conditional_gru",
+        NoAttention: "no_attention",
+    },
+    "model/readout": {
+        StateReadout: "state",
+        PlainReadout: "plain",
+        TanhReadout: "tanh",
+        AttentionalReadout: "attentional",
+        MaxoutReadout: "maxout",
+    },
+    "model/input_feeding": {
+        AttentionalHiddenFeeding: "attentional_hidden",
+        ExpectedEmbeddingFeeding: "expected_embedding",
+        SoftmaxOutputFeeding: "softmax_output",
+    },
+    "search": {GreedySearch: "greedy", BeamSearch: "beam"},
+    "data/cleaning": {Cleaning: "pairs", SentenceCleaning: "sentences"},
+}
+# The tokenizers that the engine knows: of each name, one that splits texts as it does.
+TOKENIZERS = {
+    "whitespace": WordTrainer(split="whitespace", min_frequency=1),
+    "words": WordTrainer(split="punctuation", min_frequency=1),
+    "characters": CharacterTrainer(),
+    "bpe": BpeTrainer(vocabulary_size=8),
+}
+NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+# Views of the page whose questions the engine cannot answer.
+WITHOUT = ["numbers"]
+# A sped-up layer computes what the plain one does.
+PLAIN = {fast: plain for plain, fast in FASTER.items()}
+
+
+def export(models: Sequence[str], path: Path, data: Path | None = None) -> None:
+    """Write a page that runs some models.
+
+    Args:
+        models: model folders, or what else `attnlab.api.load` takes.
+        path: of the page.
+        data: a folder of prepared data, whose test pairs the page offers.
+
+    Raises ExperimentError for a model that cannot be loaded or exported, with all that speaks
+    against it.
+    """
+    predictors = {name: load(name) for name in models}
+    page = page_with(predictors, data)
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> str:
+    """The page of models by their names; arguments and errors as for `export`."""
+    problems = []
+    for name, predictor in predictors.items():
+        problems += [f"{name}: {problem}" for problem in unsupported(predictor)]
+    if problems:
+        raise ExperimentError(problems)
+
+    pages = {name: page_of(name, predictor) for name, predictor in predictors.items()}
+    pairs = pairs_of(pages, data)
+    models = []
+    for name, predictor in predictors.items():
+        examples = [pair["source"] for pair in pairs[name][:1]]
+        facts = {
+            "name": name,
+            "title": model_title(predictor),
+            "without": WITHOUT,
+            **describe(predictor, pages[name], examples),
+        }
+        models.append({**exported(name, predictor), "facts": facts, "pairs": pairs[name]})
+    return html_page(models)
+
+
+def unsupported(predictor: Predictor) -> list[str]:
+    """A sentence for each part of a model that the engine does not know."""
+    if type(predictor) not in (Translator, SentenceClassifier):
+        return [
+            f"an exported page cannot ask a {_full_name(type(predictor))}; it asks models that "
+            "translate or classify"
+        ]
+    problems = []
+    for place, part in _parts(predictor):
+        known = SUPPORTED[place]
+        if part is not None and _plain_type(part) not in known:
+            choices = ", ".join(known.values())
+            problems.append(
+                f"{place} is {_full_name(type(part))}, which an exported page cannot compute; "
+                f"it can compute {choices} (docs/live_page.md)"
+            )
+    if problems:
+        return problems
+
+    for side, tokenizer in _tokenizers(predictor).items():
+        if kind_of(tokenizer) is None:
+            problems.append(
+                f"data/tokenizer splits the {side} in a way that an exported page cannot; it can "
+                f"split {', '.join(TOKENIZERS)} (docs/live_page.md)"
+            )
+    if isinstance(predictor, Translator) and predictor.search({}).int8:
+        problems.append(
+            "search.int8 is true, but an exported page multiplies no 8-bit integers; choose "
+            "search.int8=false"
+        )
+    return problems
+
+
+def exported(name: str, predictor: Predictor) -> dict[str, Any]:
+    """What the engine needs of a supported model, as JSON can hold it."""
+    weights, places = packed_weights(predictor.model)
+    tokenizers = {
+        f"{side}_tokenizer": tokenizer_config(tokenizer)
+        for side, tokenizer in _tokenizers(predictor).items()
+    }
+    common = {
+        "name": name,
+        "model": model_config(predictor.model),
+        "weights": weights,
+        "places": places,
+        "cleaning": {
+            "unicode": predictor.cleaning.unicode,
+            "whitespace": predictor.cleaning.whitespace,
+        },
+        **tokenizers,
+    }
+    if isinstance(predictor, SentenceClassifier):
+        return {"kind": "classification", "labels": predictor.labels, **common}
+    assert isinstance(predictor, Translator)
+    search = predictor.search({})
+    kind = SUPPORTED["search"][type(search)]
+    settings = {"name": kind, **asdict(search)}  # type: ignore[call-overload]
+    return {"kind": "translation", "search": settings, **common}
+
+
+def model_config(model: Any) -> dict[str, Any]:
+    """The parts of a supported model, by the names of their classes, with their settings."""
+    encoder = model.encoder
+    padding = asdict(model.padding)
+    config: dict[str, Any] = {
+        "padding": padding,
+        "encoder": {
+            "cell": _cell_of(encoder.forward_layers[0]),
+            "layers": len(encoder.forward_layers),
+            "bidirectional": len(encoder.backward_layers) > 0,
+            "merge": encoder.merge,
+            "reverse_source": encoder.reverse_source,
+        },
+    }
+    if isinstance(model, Classifier):
+        return {**config, "attention": attention_config(model.attention)}
+
+    decoder = model.decoder
+    feeding = decoder.body.input_feeding
+    shape = decoder.body.state_shape
+    return {
+        **config,
+        "bridge": {"name": _name(model.bridge), **asdict(shape)},
+        "decoder": {
+            "name": _name(decoder),
+            "cell": _cell_of(decoder.body.cell.cells[0]),
+            "layers": shape.layers,
+            "into_cell": decoder.into_cell,
+            "into_readout": decoder.into_readout,
+            "fed_size": None if feeding is None else feeding.size,
+            "attention": attention_config(decoder.attention),
+        },
+        "readout": _name(decoder.body.readout),
+        "input_feeding": None if feeding is None else _name(feeding),
+    }
+
+
+def attention_config(attention: Any) -> dict[str, Any] | None:
+    """The parts of an attention; None for a model without."""
+    if attention is None:
+        return None
+    head = heads_of(attention)[0]  # all heads have the same parts
+    score = score_of(head)
+    scope = head.scope
+    return {
+        "heads": None if head is attention else attention.heads,
+        "score": _name(score),
+        "query_size": getattr(score, "query_size", None),
+        "projected": head.score is not score,
+        "normaliser": _name(head.normaliser),
+        "scope": {
+            "name": _name(scope),
+            "width": getattr(scope, "width", None),
+            "renormalise": getattr(scope, "renormalise", False),
+        },
+        "coverage": head.coverage is not None,
+    }
+
+
+def packed_weights(model: nn.Module) -> tuple[str, dict[str, tuple[int, list[int]]]]:
+    """The weights of a model in float32, as base64, and of each its start and its shape.
+
+    Tied weights, which share their memory, are stored once.
+    """
+    places: dict[str, tuple[int, list[int]]] = {}
+    start_of: dict[int, int] = {}
+    packed: list[Tensor] = []
+    size = 0
+    for name, weight in model.state_dict().items():
+        memory = weight.data_ptr()
+        if memory not in start_of:
+            start_of[memory] = size
+            packed.append(weight.detach().to("cpu", torch.float32).reshape(-1))
+            size += weight.numel()
+        places[name] = (start_of[memory], list(weight.shape))
+    numbers = torch.cat(packed).numpy().astype("<f4")
+    return base64.b64encode(numbers.tobytes()).decode("ascii"), places
+
+
+def kind_of(tokenizer: Tokenizer) -> str | None:
+    """The name of a tokenizer in TOKENIZERS; None for one that splits texts in another way."""
+    way = _way_of(tokenizer.as_json())
+    for name, trainer in TOKENIZERS.items():
+        if way == _way_of(trainer.train(["a"]).as_json()):
+            return name
+    return None
+
+
+def tokenizer_config(tokenizer: Tokenizer) -> dict[str, Any]:
+    """What the engine needs of a supported tokenizer."""
+    state = tokenizer.as_json()
+    ids = state["model"]["vocab"]
+    steps = [step["type"] for step in _steps_of(state)]
+    forms = [step.lower() for step in steps if step in NORMAL_FORMS]
+    return {
+        "pieces": kind_of(tokenizer),
+        "lowercase": "Lowercase" in steps,
+        "normalization": forms[0] if forms else "none",
+        "vocabulary": sorted(ids, key=ids.__getitem__),
+        "merges": state["model"].get("merges", []),
+    }
+
+
+def html_page(models: Sequence[Mapping[str, Any]]) -> str:
+    """The explorer's page with its modules, its style, the engine and the models inside."""
+    imports = {name: _data_url(text) for name, text in page_modules().items()}
+    # No token of a vocabulary may end the script.
+    data = json.dumps(models, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    import_map = json.dumps({"imports": imports}, ensure_ascii=False)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>attnlab explorer</title>
+<link rel="icon" href="data:,">
+<style>{page_style()}</style>
+<script type="importmap">{import_map}</script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript.</noscript>
+<script type="application/json" id="exported-models">{data}</script>
+<script type="module">import "explorer/engine/start.js";</script>
+</body>
+</html>
+"""
+
+
+# The page may ask nobody: neither this machine nor any other.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
+    "img-src data: blob:"
+)
+
+
+def page_modules() -> dict[str, str]:
+    """The scripts of the page and of the engine, by the names that they import each other by."""
+    modules = {}
+    for path in sorted(PAGE.rglob("*.js")):
+        modules[f"explorer/{path.relative_to(PAGE).as_posix()}"] = path.read_text("utf-8")
+    for path in sorted(ENGINE.glob("*.js")):
+        # A module in a data: URL has no neighbours.
+        text = re.sub(r'from "\./', 'from "explorer/engine/', path.read_text("utf-8"))
+        modules[f"explorer/engine/{path.name}"] = text
+    return modules
+
+
+def page_style() -> str:
+    """The page's style, with the fonts of the reader's machine alone."""
+    style = (PAGE / "style.css").read_text("utf-8")
+    style = re.sub(r',\s*url\("fonts/[^"]*"\)', "", style)
+    embedded = (ENGINE / "embed.css").read_text("utf-8")
+    return f"{heat_map_css()}\n{style}\n{embedded}"
+
+
+def _data_url(script: str) -> str:
+    """A script as a URL that stays readable: only what a URL or HTML would take away is encoded."""
+    encoded = re.sub(r"[%#<\\\x00-\x1f]", lambda found: f"%{ord(found[0]):02X}", script)
+    return f"data:text/javascript;charset=utf-8,{encoded}"
+
+
+def _parts(predictor: Any) -> list[tuple[str, Any]]:
+    """The parts of a model with their groups in conf/; None for one that it does not have."""
+    model = predictor.model
+    parts = [
+        ("model", model),
+        ("model/encoder", model.encoder),
+        ("data/cleaning", predictor.cleaning),
+    ]
+    if isinstance(model, Classifier):
+        return parts + _parts_of_attention(model.attention)
+
+    body = model.decoder.body
+    parts += [
+        ("model/bridge", model.bridge),
+        ("model/decoder", model.decoder),
+        ("model/readout", body.readout),
+        ("model/input_feeding", body.input_feeding),
+        ("search", predictor.search({})),
+    ]
+    return parts + _parts_of_attention(model.decoder.attention)
+
+
+def _parts_of_attention(attention: Any) -> list[tuple[str, Any]]:
+    if attention is None:
+        return []
+    parts = [("model/heads", attention)]
+    for head in heads_of(attention):
+        score = score_of(head)
+        parts += [
+            ("model/attention", score),
+            ("model/projection", None if head.score is score else head.score),
+            ("model/normaliser", head.normaliser),
+            ("model/scope", head.scope),
+            ("model/coverage", head.coverage),
+        ]
+        if _plain_type(head) is not Attention:
+            parts.append(("model/heads", head))
+    return parts
+
+
+def _tokenizers(predictor: Any) -> dict[str, Tokenizer]:
+    """The tokenizers of a model, by the side that they split."""
+    tokenizers = {"source": predictor.source_tokenizer}
+    if isinstance(predictor, Translator):
+        tokenizers["target"] = predictor.target_tokenizer
+    return tokenizers
+
+
+def _steps_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a tokenizer does to a text before it splits it."""
+    steps: list[dict[str, Any]] = state["normalizer"]["normalizers"]
+    return steps
+
+
+def _way_of(state: Mapping[str, Any]) -> Any:
+    """How a tokenizer splits and joins text, but for its normal form, case and vocabulary."""
+    if (state["normalizer"] or {}).get("type") != "Sequence":
+        return None
+    free = (*NORMAL_FORMS, "Lowercase")
+    steps = [step for step in _steps_of(state) if step["type"] not in free]
+    model = {key: each for key, each in state["model"].items() if key not in ("vocab", "merges")}
+    return steps, state["pre_tokenizer"], model, state["post_processor"], state["decoder"]
+
+
+def _cell_of(layer: nn.Module) -> str:
+    """rnn, gru or lstm."""
+    for kind, names in {
+        "rnn": (nn.RNN, nn.RNNCell),
+        "gru": (nn.GRU, nn.GRUCell),
+        "lstm": (nn.LSTM, nn.LSTMCell),
+    }.items():
+        if isinstance(layer, names):
+            return kind
+    raise TypeError(f"{_full_name(type(layer))} is no recurrent layer of torch")
+
+
+def _plain_type(part: Any) -> type:
+    return PLAIN.get(type(part), type(part))
+
+
+def _name(part: Any) -> str:
+    return _plain_type(part).__name__
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,180 @@
+"""The engine of exported pages answers as Python does: same tokens, weights within 1e-5."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from covering_array import covering_array
+from engine_in_node import (
+    answers_of_python,
+    assert_engine_answers_as_python,
+    assert_same,
+    engine_in_node,
+)
+from legal_choices import arguments
+
+from attnlab.data.corpus import Cleaning
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
+from attnlab.tasks.translation.translator import Translator
+from explored_models import build_character_translator, build_review_classifier
+
+ROWS, _ = covering_array()
+TEXTS = ("a b c d", "g", "f e e d a b c")
+GREEDY = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 6}
+PENALTIES = {"size": 4, "length_penalty": 0.7, "coverage_penalty": 0.3, "min_length": 2}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with engine_in_node() as started:
+        yield started
+
+
+def translator_of(row, tiny_model):
+    """The model of a row of choices, with words of one letter."""
+    model = tiny_model(**arguments(row), scale=2.0, dtype=torch.float32)
+    trainer = WordTrainer(split="whitespace", min_frequency=1)
+    source = trainer.train(["a b c d e f g"])
+    target = source if row["joint_vocabulary"] else trainer.train(["v w x y z"])
+    return Translator(model, source, target, GREEDY)
+
+
+def questions_about(row, text):
+    """Every kind of question about one text; changes of the attention where there is one."""
+    length = len(text.split()) + 1
+    token = "d" if row["joint_vocabulary"] else "x"
+    same = {"text": text}
+    # Python reads pads on the side where the model's batches have them.
+    pads = {"before": 2} if row["padding"].encoder == "pre" else {"behind": 2}
+    questions = [
+        ("translate", same),
+        ("translate", {**same, "settings": {"beam": 3}}),
+        ("translate", {**same, "intervene": {"force": {"1": token}}}),
+        ("translate", {**same, "edit": {"swap": [[0, length - 2]], "drop": [0], **pads}}),
+        ("score", {**same, "target": f"{token} {token} q"}),
+        ("beam", {**same, "settings": {"size": 3}}),
+    ]
+    if row["attention"] is None:
+        return questions
+
+    by_hand = np.linspace(0, 1, length).round(3).tolist()
+    changes = [
+        {"kind": "uniform"},
+        {"kind": "permuted", "seed": 3},
+        {"temperature": 0.3},
+        {"temperature": 4.0, "hide": [0]},
+        {"hide": "all"},
+        {"weights": {"1": by_hand}},
+        {"mask_pads": False},
+    ]
+    questions += [
+        ("score", {**same, "target": [4, 5, 3], "intervene": change, "edit": pads})
+        for change in changes
+    ]
+    penalties = {"settings": PENALTIES}
+    return [*questions, ("translate", {**same, **penalties}), ("beam", {**same, **penalties})]
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)))
+def test_model_of_each_row_of_choices_is_answered_as_by_python(number, tiny_model, engine):
+    row = ROWS[number]
+    questions = [question for text in TEXTS for question in questions_about(row, text)]
+    assert_engine_answers_as_python(engine, translator_of(row, tiny_model), questions)
+
+
+def test_comparison_notices_a_weight_that_differs(tiny_model, engine):
+    ours, theirs = translator_of(ROWS[0], tiny_model), translator_of(ROWS[0], tiny_model)
+    with torch.no_grad():
+        theirs.model.output.weight += 0.01 * torch.randn_like(theirs.model.output.weight)
+    questions = [("translate", {"text": "a b"})]
+    with pytest.raises(AssertionError):
+        assert_same(engine.answers(ours, questions), answers_of_python(theirs, questions))
+
+
+@pytest.mark.parametrize("text", ["", "good film", "bad <b> film \u00a0 never seen"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"intervene": {"kind": "uniform"}},
+        {"intervene": {"kind": "permuted", "seed": 8}},
+        {"intervene": {"temperature": 0.2, "hide": [0]}},
+        {"intervene": {"mask_pads": False}, "edit": {"before": 2}},
+        {"intervene": {"force": {"0": "good"}}},
+        {"intervene": {"weights": {"1": [1.0]}}},
+    ],
+)
+@pytest.mark.parametrize("labels", [2, 3])
+def test_classifier_is_answered_as_by_python(engine, text, change, labels):
+    classifier = build_review_classifier()
+    if labels == 3:
+        classifier.labels = ["bad", "good", "neither"]
+        classifier.model.output = torch.nn.Linear(6, 3)
+    assert_engine_answers_as_python(engine, classifier, [("classify", {"text": text, **change})])
+
+
+TOKENIZERS = {
+    "whitespace": WordTrainer(split="whitespace", min_frequency=1),
+    "words": WordTrainer(min_frequency=1),
+    "lowercase_nfkc": WordTrainer(min_frequency=1, lowercase=True, normalization="nfkc"),
+    "characters": CharacterTrainer(),
+    "characters_nfd": CharacterTrainer(normalization="nfd"),
+    "bpe": BpeTrainer(vocabulary_size=60, min_frequency=1),
+}
+WRITTEN = [
+    "I am a student, isn't it?",
+    "나는 학생입니다. 그는 12시에 왔다!",
+    "Je suis étudiant; l'été à 20 °C (½ m²)…",
+    "Ich möchte ein Bier.  ZWEI\u00a0Biere\tund mehr\u3000",
+]
+UNKNOWN = [
+    "<eos> <pad> a▁b ▁",
+    "ＦＵＬＬ width ﬁ ΑΣ",
+    "\ufeff 👩‍🎓 e\u0301",
+    "\u200b\x1c\x85x",
+    " ",
+]
+
+
+@pytest.mark.parametrize("cleaning", [Cleaning(), Cleaning(unicode="nfkc", whitespace="keep")])
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_text_becomes_the_same_tokens_as_in_python(name, cleaning, tiny_model, engine):
+    tokenizers = [TOKENIZERS[name].train(side) for side in (WRITTEN, WRITTEN[1:])]
+    translator = build_character_translator(tiny_model, tokenizers=tuple(tokenizers))
+    translator.cleaning = cleaning
+    questions = [
+        ("score", {"text": text, "target": other})
+        for text, other in zip([*WRITTEN, *UNKNOWN], [*UNKNOWN, *WRITTEN], strict=True)
+    ]
+    assert_engine_answers_as_python(engine, translator, questions)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "May \ud800"},
+        {"text": "May", "intervene": {"hide": [9]}},
+        {"text": "May", "intervene": {"weights": {"0": [1, 0]}}},
+        {"text": "May", "intervene": {"force": {"0": "ん"}}},
+        {"text": "May", "settings": {"n_best": 4}},
+    ],
+)
+def test_question_that_does_not_fit_is_refused_by_a_sentence(body, tiny_model, engine):
+    translator = build_character_translator(tiny_model)
+    questions = [("translate", body)]
+    (found,) = engine.answers(translator, questions)
+    (expected,) = answers_of_python(translator, questions)
+    # The sentences may differ in how they show a value.
+    assert found["error"][:20] == expected["error"][:20]
+
+
+def test_marks_are_those_of_python(tiny_model, engine):
+    translator = build_character_translator(tiny_model)
+    body = {
+        "ids": [4, 5, 6, 7, 3],
+        "reference": [4, 6, 8, 3],
+        "sure": [[0, 0], [1, 2], [3, 4]],
+        "possible": [[0, 0], [2, 1]],
+    }
+    assert_engine_answers_as_python(engine, translator, [("marks", body)])
