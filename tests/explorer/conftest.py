@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,4 +172,33 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     for each in visits:
         each.page.close()
         each.server.stop()
+    assert [problem for each in visits for problem in each.problems] == []
+
+
+@pytest.fixture
+def visit_file(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Opens a page's file with the network off; at the end, nothing may have gone wrong on it."""
+    visits: list[Visit] = []
+
+    def start(path: Path, address: str = "", **context: Any) -> Visit:
+        page = browser.new_page(
+            **({"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | context)
+        )
+        page.context.set_offline(True)
+        made = Visit(page, path.as_uri() + address)
+        here = ("data:", "blob:", "file:")
+        page.on("console", lambda message: made.problems.append(message.text))
+        page.on("pageerror", lambda error: made.problems.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(here) else made.problems.append(asked.url),
+        )
+        visits.append(made)
+        made.open()
+        made.settle()
+        return made
+
+    yield start
+    for each in visits:
+        each.page.close()
     assert [problem for each in visits for problem in each.problems] == []

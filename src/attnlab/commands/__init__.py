@@ -18,7 +18,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import attnlab
-from attnlab.commands.arguments import add_classify, add_explore, add_score, add_translate
+from attnlab.commands.arguments import (
+    add_classify,
+    add_explore,
+    add_export,
+    add_score,
+    add_translate,
+)
 from attnlab.commands.course import add_check
 from attnlab.commands.lesson import add_lesson
 from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
@@ -30,6 +36,7 @@ SUBCOMMANDS = (
     add_classify,
     add_score,
     add_explore,
+    add_export,
     add_lesson,
     add_check,
 )

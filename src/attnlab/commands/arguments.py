@@ -1,4 +1,4 @@
-"""The arguments of `attnlab translate`, `attnlab classify` and `attnlab score`."""
+"""The arguments of the subcommands that ask a trained model."""
 
 from __future__ import annotations
 
@@ -84,6 +84,31 @@ def add_explore(parsers: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.set_defaults(run="ask.explore")
+
+
+def add_export(parsers: Any) -> None:
+    parser = parsers.add_parser(
+        "export",
+        help="write one HTML file that runs models in a browser",
+        allow_abbrev=False,
+        description=(
+            "Write the page of `attnlab explore` as one HTML file with the models inside. It needs "
+            "no server, no network and no installation."
+        ),
+    )
+    parser.add_argument(
+        "models",
+        metavar="MODEL",
+        nargs="+",
+        help="a model folder, or MLflow's runs:/... or models:/...",
+    )
+    parser.add_argument("page", metavar="PAGE.html", type=_page, help="the file to write")
+    parser.add_argument(
+        "--data", metavar="FOLDER", type=Path,
+        help="prepared data, such as build/data: its test pairs can be chosen, with their gold "
+        "alignment",
+    )  # fmt: skip
+    parser.set_defaults(run="ask.export")
 
 
 def _model_parser(
@@ -173,6 +198,12 @@ def forced_token(text: str) -> tuple[int, str]:
 def positions(text: str) -> list[int]:
     """`0,4`."""
     return [int(part) for part in text.split(",")]
+
+
+def _page(text: str) -> Path:
+    if Path(text).suffix != ".html":
+        raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
+    return Path(text)
 
 
 def _picture(text: str) -> Path:

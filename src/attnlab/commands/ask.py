@@ -1,4 +1,4 @@
-"""The subcommands that ask a trained model: translate, classify, score and explore."""
+"""The subcommands that ask a trained model: translate, classify, score, explore, export."""
 
 from __future__ import annotations
 
@@ -79,6 +79,14 @@ def explore(args: argparse.Namespace) -> None:
     from attnlab.explorer import server  # costs an import of a web framework
 
     server.explore(args.models, port=args.port, browser=not args.no_browser, data=args.data)
+
+
+def export(args: argparse.Namespace) -> None:
+    from attnlab.explorer.export import export as export_page  # costs an import of a web framework
+
+    export_page(args.models, args.page, args.data)
+    size = args.page.stat().st_size / 1e6
+    print(f"{args.page}: {size:.2f} MB; open it in a browser")
 
 
 def _load_model(args: argparse.Namespace, command: str) -> Any:

@@ -132,8 +132,6 @@ TOKENIZERS = {
     "bpe": BpeTrainer(vocabulary_size=8),
 }
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
-# Views of the page whose questions the engine cannot answer.
-WITHOUT = ["numbers"]
 # A sped-up layer computes what the plain one does.
 PLAIN = {fast: plain for plain, fast in FASTER.items()}
 
@@ -171,7 +169,6 @@ def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> 
         facts = {
             "name": name,
             "title": model_title(predictor),
-            "without": WITHOUT,
             **describe(predictor, pages[name], examples),
         }
         models.append({**exported(name, predictor), "facts": facts, "pairs": pairs[name]})

@@ -7,6 +7,7 @@ const MOST = 400;
 const START = [["models", null], ["about", null]]; // what every page asks first
 
 export const isSaved = saved !== null;
+export const isExported = document.getElementById("exported-models") !== null; // with its models, which an engine asks
 export const savedState = saved ? saved.dataset.state : "";
 
 /** The server cannot be reached. */

@@ -1,6 +1,6 @@
 // The bar beside the views: how maps are drawn, undo, the link, and what is shown as files.
 
-import { ask, isSaved, recorded } from "explorer/ask.js";
+import { ask, isExported, isSaved, recorded } from "explorer/ask.js";
 import { isFaint } from "explorer/colours.js";
 import { csvOf } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
@@ -23,7 +23,7 @@ export function takeAway(now, { view, views, base, loaded, models }, { update, u
     !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
     button("PNG", () => savePicture(panel())),
     button("CSV", () => saveCsv(csvOf(tables)), tables.length === 0),
-    !isSaved && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))));
+    !isSaved && !isExported && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))));
 }
 
 /** Cells or lines. */

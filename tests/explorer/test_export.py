@@ -1,0 +1,140 @@
+"""What can be exported, what is refused and how, and how large the page is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from tokenizers import pre_tokenizers
+
+from attnlab.commands import main
+from attnlab.config.target import class_named
+from attnlab.data.corpus import Cleaning
+from attnlab.errors import ExperimentError
+from attnlab.explorer.export import SUPPORTED, exported, page_with, unsupported
+from attnlab.model.attention.dot import DotScore
+from attnlab.model.fast import speed_up
+from explored_models import BEAM, build_character_translator, build_review_classifier
+
+ROOT = Path(__file__).resolve().parents[2]
+CONF = ROOT / "conf"
+PAGE_AND_ENGINE = 300_000  # bytes, without the weights
+
+
+@pytest.mark.parametrize("group", [group for group in SUPPORTED if group.startswith("model/")])
+def test_every_choice_of_a_group_can_be_exported_and_is_in_the_docs(group):
+    table = (ROOT / "docs" / "live_page.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{group}` \|(.*)\|$", table, re.MULTILINE)
+    for path in (CONF / group).glob("*.yaml"):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert f"`{path.stem}`" in row
+        node = content if "_target_" in content else content.get("model", {}).get(path.parent.name)
+        if isinstance(node, dict) and "_target_" in node:
+            target = class_named(node["_target_"], object)
+            assert path.stem in SUPPORTED[group][target].split(", ")
+
+
+def test_sped_up_model_is_exported_like_the_plain_one(tiny_model):
+    plain, fast = (build_character_translator(tiny_model) for _ in range(2))
+    speed_up(fast.model)
+    assert unsupported(fast) == []
+    assert exported("a", fast) == exported("a", plain)
+
+
+class StrangeScore(DotScore):
+    """A score of another package."""
+
+
+class StrangeCleaning(Cleaning):
+    """A cleaning of another package."""
+
+
+def test_strange_parts_are_refused_each_by_a_sentence(tiny_model):
+    translator = build_character_translator(tiny_model, attention="dot")
+    translator.model.decoder.attention.score.__class__ = StrangeScore
+    translator.cleaning = StrangeCleaning()
+    with pytest.raises(ExperimentError) as caught:
+        page_with({"runs/a": build_review_classifier(), "runs/b": translator})
+    cleaning, score = caught.value.problems
+    assert cleaning.startswith("runs/b: data/cleaning is test_export.StrangeCleaning, which")
+    assert score.startswith("runs/b: model/attention is test_export.StrangeScore, which")
+    assert "it can compute dot, scaled_dot" in score
+    assert "docs/live_page.md" in score
+
+
+@pytest.mark.parametrize("part", ["encoder", "bridge", "decoder"])
+def test_subclass_of_a_supported_part_is_refused(tiny_model, part):
+    translator = build_character_translator(tiny_model)
+    found = getattr(translator.model, part)
+    found.__class__ = type("Strange", (type(found),), {})
+    (problem,) = unsupported(translator)
+    assert problem.startswith(f"model/{part} is ")
+
+
+SAMPLE = {
+    "_target_": "attnlab.search.sample.SampleSearch",
+    "temperature": 1.0,
+    "top_k": None,
+    "top_p": None,
+    "seed": 1,
+    "max_length": 9,
+}
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ({**BEAM, "int8": True}, "search.int8 is true"),
+        (SAMPLE, "search is attnlab.search.sample.SampleSearch"),
+    ],
+)
+def test_search_that_the_engine_lacks_is_refused(tiny_model, search, words):
+    (problem,) = unsupported(build_character_translator(tiny_model, search=search))
+    assert words in problem
+
+
+def test_tokenizer_that_splits_in_another_way_is_refused(tiny_model):
+    translator = build_character_translator(tiny_model)
+    translator.target_tokenizer._backend.pre_tokenizer = pre_tokenizers.Digits()
+    (problem,) = unsupported(translator)
+    assert problem.startswith("data/tokenizer splits the target in a way that")
+
+
+def test_tied_weights_are_stored_once(tiny_model):
+    choices = {"tied_embeddings": "target", "readout": "tanh", "readout_size": 3}
+    tied = exported("a", build_character_translator(tiny_model, **choices))
+    places = tied["places"]
+    assert places["output.weight"] == places["decoder.body.embedding.weight"]
+
+
+def test_page_is_small_and_asks_nobody(tiny_model):
+    translator = build_character_translator(tiny_model)
+    page = page_with({"a": translator})
+    weights = exported("a", translator)["weights"]
+    assert len(page.encode()) - len(weights) < PAGE_AND_ENGINE
+    assert "default-src 'none'" in page
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+    assert "https://" not in page
+
+
+def test_vocabulary_cannot_end_the_script(tiny_model):
+    translator = build_character_translator(tiny_model)
+    page = page_with({"</script><b>": translator})
+    assert "</script><b>" not in page
+    (data,) = re.findall(r'id="exported-models">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(data)[0]["name"] == "</script><b>"
+
+
+def test_command_writes_a_page_and_prints_its_size(translator_folder, classifier_folder, tmp_path):
+    page = tmp_path / "page.html"
+    assert main(["export", str(translator_folder), str(classifier_folder), str(page)]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_command_refuses_another_ending(translator_folder, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["export", str(translator_folder), str(tmp_path / "page.txt")])
+    assert "must end in .html" in capsys.readouterr().err

@@ -1,0 +1,126 @@
+"""An exported page in a browser, opened from a file with the network off."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from attnlab.explorer.export import page_with
+from attnlab.model.attention.intervention import Intervention
+from attnlab.tasks.translation import analysis
+from explored_models import build_review_classifier
+
+TEXT = "May 13, 2026"
+VIEWS = ["Heat map", "Models", "Weights", "Source tokens", "Beam", "Pads", "Reference"]
+
+
+@pytest.fixture
+def opened(visit_file, tmp_path):
+    """Exports models and opens the page."""
+
+    def open_page(models, address="", data=None):
+        path = tmp_path / "page.html"
+        path.write_text(page_with(models, data), encoding="utf-8")
+        return visit_file(path, address)
+
+    return open_page
+
+
+def test_typed_sentence_is_translated_without_server_and_network(opened, translator):
+    ours = translator()
+    seen = opened({"a": ours})
+    for text in (TEXT, "Sunday <b>", "March 1"):
+        seen.type(text)
+        answer = ours(text)
+        assert seen.page.locator(".translation").inner_text().strip() == answer.text.strip()
+        np.testing.assert_allclose(seen.table("own"), answer.attention, atol=1e-5)
+    choices = seen.page.locator(".likeliest .choice")
+    assert choices.count() == 5
+
+
+def test_dragged_weight_changes_the_translation_as_in_python(opened, translator):
+    ours = translator()
+    seen = opened({"a": ours})
+    seen.type(TEXT)
+    base = analysis.translate(ours, TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.locator(".sliders input").nth(3).fill("0.9")
+    row = [
+        float(text)
+        for text in seen.page.locator(".sliders input").evaluate_all(
+            "inputs => inputs.map((input) => input.getAttribute('value'))"
+        )
+    ]
+    assert row[3] == pytest.approx(0.9)
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: row}))
+    expected = [*zip(base["log_probs"], after["log_probs"], strict=True)]
+    np.testing.assert_allclose(seen.effects(), expected, atol=6e-5)
+
+
+def test_hidden_token_gets_no_weight(opened, translator):
+    ours = translator()
+    seen = opened({"a": ours})
+    seen.type(TEXT)
+    seen.page.get_by_role("tab", name="Source tokens").click()
+    seen.page.locator("main .tokens button").nth(2).click()
+    seen.settle()
+    base = analysis.translate(ours, TEXT)
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(hide=[2]))
+    np.testing.assert_allclose(seen.table("edited"), after["attention"], atol=1e-5)
+
+
+def test_every_view_but_one_step_is_there_for_several_models(opened, translator, corpus):
+    tokenizers = (corpus.source_tokenizer, corpus.target_tokenizer)
+    models = {
+        "runs/a/model": translator(tokenizers=tokenizers),
+        "runs/b/model": translator(tokenizers=tokenizers, decoder="no_attention"),
+    }
+    seen = opened(models, data=corpus.folder)
+    assert seen.page.get_by_role("tab").all_inner_texts() == VIEWS
+    for view in VIEWS:
+        seen.page.get_by_role("tab", name=view).click()
+        seen.settle()
+        assert seen.page.get_by_role("alert").count() == 0, view
+    assert seen.page.locator("main select option").count() == 7  # the six test pairs
+    seen.page.locator("header select").select_option("runs/b/model")
+    seen.settle()
+    assert seen.page.get_by_role("alert").count() == 0
+
+
+def test_classifier_is_asked_in_the_page(opened):
+    ours = build_review_classifier()
+    seen = opened({"a": ours})
+    seen.type("good bad film")
+    answer = ours("good bad film")
+    weights = [
+        float(weight)
+        for weight in seen.page.locator("figure[data-key=own] [data-weight]").evaluate_all(
+            "tokens => tokens.map((token) => token.dataset.weight)"
+        )
+    ]
+    np.testing.assert_allclose(weights, answer.attention, atol=1e-5)
+
+
+def test_embedded_page_shows_what_its_address_says_and_no_title(opened, translator):
+    ours = translator()
+    address = f"?embed&text={quote(TEXT)}&view=weights&step=2&lang=ko"
+    seen = opened({"a": ours}, address)
+    seen.wait(TEXT)
+    assert seen.page.locator("header").is_hidden()
+    assert seen.page.locator("html").get_attribute("lang") == "ko"
+    assert seen.page.locator("[role=tab][aria-selected=true]").get_attribute("id") == "tab-weights"
+    assert seen.page.locator(".steps [aria-pressed=true]").inner_text() == ours(TEXT).tokens[2]
+
+
+def test_embedded_page_tells_the_page_around_it_how_high_it_is(opened, translator, tmp_path):
+    seen = opened({"a": translator()})
+    (tmp_path / "lesson.html").write_text(
+        "<!doctype html><iframe src='page.html?embed' width=600></iframe><script>"
+        "addEventListener('message', ({data}) => { document.title = data.attnlabHeight; })"
+        "</script>",
+        encoding="utf-8",
+    )
+    seen.page.goto((tmp_path / "lesson.html").as_uri())
+    seen.page.wait_for_function("Number(document.title) > 200")
