@@ -93,7 +93,7 @@ class Visit:
 
     page: Any
     address: str
-    server: LocalServer
+    server: LocalServer | None = None
     problems: list[str] = field(default_factory=list)
 
     def open(self, text: str | None = None) -> None:

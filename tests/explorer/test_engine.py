@@ -55,6 +55,10 @@ def questions_about(row, text):
         ("score", {**same, "target": f"{token} {token} q"}),
         ("beam", {**same, "settings": {"size": 3}}),
     ]
+    # The numbers of a step are many: those of one text are enough.
+    step = {**same, "target": [4, 5, 3], "step": 2, "edit": pads}
+    if text == TEXTS[0]:
+        questions.append(("step_numbers", step))
     if row["attention"] is None:
         return questions
 
@@ -72,6 +76,9 @@ def questions_about(row, text):
         ("score", {**same, "target": [4, 5, 3], "intervene": change, "edit": pads})
         for change in changes
     ]
+    if text == TEXTS[0]:
+        questions.append(("step_numbers", {**step, "intervene": {"temperature": 2.0}}))
+        questions.append(("step_numbers", {**step, "masking": "after"}))
     penalties = {"settings": PENALTIES}
     return [*questions, ("translate", {**same, **penalties}), ("beam", {**same, **penalties})]
 

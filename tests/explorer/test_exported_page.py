@@ -10,10 +10,20 @@ import pytest
 from attnlab.explorer.export import page_with
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
+from attnlab.tasks.translation.step_numbers import step_numbers
 from explored_models import build_review_classifier
 
 TEXT = "May 13, 2026"
-VIEWS = ["Heat map", "Models", "Weights", "Source tokens", "Beam", "Pads", "Reference"]
+VIEWS = [
+    "Heat map",
+    "Models",
+    "Weights",
+    "Source tokens",
+    "Beam",
+    "One step",
+    "Pads",
+    "Reference",
+]
 
 
 @pytest.fixture
@@ -71,7 +81,7 @@ def test_hidden_token_gets_no_weight(opened, translator):
     np.testing.assert_allclose(seen.table("edited"), after["attention"], atol=1e-5)
 
 
-def test_every_view_but_one_step_is_there_for_several_models(opened, translator, corpus):
+def test_every_view_but_the_losses_is_there_for_several_models(opened, translator, corpus):
     tokenizers = (corpus.source_tokenizer, corpus.target_tokenizer)
     models = {
         "runs/a/model": translator(tokenizers=tokenizers),
@@ -87,6 +97,20 @@ def test_every_view_but_one_step_is_there_for_several_models(opened, translator,
     seen.page.locator("header select").select_option("runs/b/model")
     seen.settle()
     assert seen.page.get_by_role("alert").count() == 0
+
+
+def test_one_step_has_the_numbers_of_python(opened, translator):
+    ours = translator()
+    seen = opened({"a": ours})
+    seen.type(TEXT)
+    seen.page.get_by_role("tab", name="One step").click()
+    seen.page.locator(".sheet").wait_for()
+    assert seen.page.locator(".sheet .group").count() > 3
+    base = analysis.translate(ours, TEXT)
+    answer = step_numbers(ours, TEXT, base["ids"])
+    assert seen.page.locator(".sheet .lines > *").count() == sum(
+        len(group["formulas"]) for group in answer["groups"]
+    )
 
 
 def test_classifier_is_asked_in_the_page(opened):

@@ -340,7 +340,7 @@ def tokenizer_config(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def html_page(models: Sequence[Mapping[str, Any]]) -> str:
     """The explorer's page with its modules, its style, the engine and the models inside."""
-    imports = {name: _data_url(text) for name, text in page_modules().items()}
+    imports = {name: _data_url(without_comments(text)) for name, text in page_modules().items()}
     # No token of a vocabulary may end the script.
     data = json.dumps(models, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     import_map = json.dumps({"imports": imports}, ensure_ascii=False)
@@ -391,6 +391,13 @@ def page_style() -> str:
     style = re.sub(r',\s*url\("fonts/[^"]*"\)', "", style)
     embedded = (ENGINE / "embed.css").read_text("utf-8")
     return f"{heat_map_css()}\n{style}\n{embedded}"
+
+
+def without_comments(script: str) -> str:
+    """A script without indentation, empty lines, and lines that hold a comment alone."""
+    bare = re.sub(r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$", "", script, flags=re.DOTALL | re.MULTILINE)
+    lines = [line.strip() for line in bare.splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def _data_url(script: str) -> str:

@@ -32,11 +32,12 @@ export class Attention {
    * @param {object} memory as `remember` makes it
    * @param {number} t the step
    * @param {Float32Array[]|null} coverage of each head (S,), the weights so far
-   * @returns {{context, weights, heads}} context (D,); weights (S,) of each head; heads, the numbers that each head computed
+   * @returns {{context, weights, query, heads}} context (D,); weights (S,) of each head; heads, the numbers that each head
+   *   computed
    */
   attend(query, memory, t, coverage) {
     const head = this.attendHead(query, memory, 0, t, coverage?.[0]);
-    return { context: head.context, weights: [head.weights], heads: [head] };
+    return { context: head.context, weights: [head.weights], query, heads: [head] };
   }
 
   /** One head: its context (D,), weights (S,), energies (S,), and what may be seen (S,). */
@@ -80,7 +81,7 @@ export class MultiHeadAttention {
   attend(query, memory, t, coverage) {
     const queries = split(this.W_Q(query), this.heads);
     const heads = this.attentions.map((attention, number) => attention.attendHead(queries[number], memory, number, t, coverage?.[number]));
-    return { context: this.W_O(join(heads.map(({ context }) => context))), weights: heads.map(({ weights }) => weights), heads };
+    return { context: this.W_O(join(heads.map(({ context }) => context))), weights: heads.map(({ weights }) => weights), query, heads };
   }
 }
 
@@ -117,6 +118,7 @@ export function remember(encoded, sourceMask, isMasked, attention, intervention)
     mask = isShown.map((each, i) => each && (mask?.[i] ?? true));
   }
   return {
+    outputs: encoded.outputs,
     summary: encoded.final.hidden.at(-1),
     projected: attention === null ? null : attention.project(encoded.outputs, seen),
     mask,

@@ -1,12 +1,12 @@
 // The answers of an exported page: what the explorer's server answers over HTTP, computed in the page.
 
-import { classify, SentenceClassifier } from "./classification.js";
-import { beam, marks, score, translate, Translator } from "./translation.js";
+import { classify, SentenceClassifier, stepNumbers as stepNumbersOfLook } from "./classification.js";
+import { beam, marks, score, stepNumbers, translate, Translator } from "./translation.js";
 import { decodeFloats, Weights } from "./weights.js";
 
 const KINDS = {
-  translation: { Predictor: Translator, analyses: { translate, score, marks, beam } },
-  classification: { Predictor: SentenceClassifier, analyses: { classify } },
+  translation: { Predictor: Translator, analyses: { translate, score, marks, beam, step_numbers: stepNumbers } },
+  classification: { Predictor: SentenceClassifier, analyses: { classify, step_numbers: stepNumbersOfLook } },
 };
 
 /** What computes with an exported model. */

@@ -1,8 +1,9 @@
-// The analysis of a classifier, as in attnlab/tasks/classification/analysis.py.
+// Analyses of a classifier, as in attnlab/tasks/classification/: analysis.py and step_numbers.py.
 
 import { Classifier } from "./classifier.js";
 import { checkSteps, interventionOf } from "./intervention.js";
 import { readSource, rounded } from "./source.js";
+import { scoresOnLook, sheetOfLook } from "./step_numbers.js";
 import { Tokenizer } from "./text.js";
 import { argmax } from "./vectors.js";
 
@@ -19,16 +20,30 @@ export class SentenceClassifier {
 
 /** The probability of each class and the weight of each token. */
 export function classify(classifier, { text, intervene = {}, edit = {} }) {
+  return look(classifier, { text, intervene, edit }).answer;
+}
+
+/** All numbers of a classifier's look at a sentence. */
+export function stepNumbers(classifier, { text, intervene = {}, edit = {}, masking = "before", windows = null }) {
+  const { answer, source, found } = look(classifier, { text, intervene, edit });
+  const { config, weights } = classifier.model;
+  const taken = { config, weights, memory: found.memory, heads: found.heads, tokens: source.tokens, masking };
+  return { ...answer, ...sheetOfLook(taken, classifier.labels).asJson(windows), scores: scoresOnLook(taken) };
+}
+
+/** What the classifier sees of a text, and what it makes of it. */
+function look(classifier, { text, intervene, edit }) {
   const intervention = interventionOf(intervene);
   if (Object.keys(intervention.force).length > 0) throw new Error("force: a classifier writes no tokens that could be forced");
   checkSteps(intervention, 1);
   const source = readSource(classifier, text, edit, intervention);
-  const { logProbabilities, weights } = classifier.model.classify(source.ids, source.mask, intervention);
+  const found = classifier.model.classify(source.ids, source.mask, intervention);
   const { labels } = classifier;
-  return {
+  const answer = {
     source: source.tokens,
-    label: labels[argmax(logProbabilities)],
-    probabilities: Object.fromEntries(labels.map((label, i) => [label, Math.exp(logProbabilities[i])])),
-    attention: rounded(weights),
+    label: labels[argmax(found.logProbabilities)],
+    probabilities: Object.fromEntries(labels.map((label, i) => [label, Math.exp(found.logProbabilities[i])])),
+    attention: rounded(found.weights),
   };
+  return { answer, source, found };
 }

@@ -9,14 +9,17 @@ const logSigmoid = (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x)));
 
 export class Classifier {
   constructor(config, weights) {
-    this.padding = config.padding;
+    Object.assign(this, { config, weights, padding: config.padding });
     this.encoder = new RecurrentEncoder(config.encoder, config.padding, weights.of("encoder"));
     this.attention = attentionOf(config.attention, weights.of("attention"));
     this.dense = weights.linear("dense");
     this.outputLayer = weights.linear("output");
   }
 
-  /** The source (S,) and its mask (S,) -> log-probabilities of the classes, and weights (S,), the mean over the heads. */
+  /**
+   * The source (S,) and its mask (S,) -> log-probabilities of the classes, weights (S,), the mean over the heads, and what
+   * the attention read and computed.
+   */
   classify(source, mask, intervention) {
     // 1. Read the sentence.
     const encoded = this.encoder.encode(source, mask);
@@ -25,7 +28,7 @@ export class Classifier {
     const { context, weights, heads } = this.attention.attend(memory.summary, memory, 0, null);
     // 3. Decide: d = relu(W_d c + b_d), z = W_o d + b_o.
     const logits = this.outputLayer(relu(this.dense(context)));
-    return { logProbabilities: logProbabilities(logits), weights: mean(weights), heads };
+    return { logProbabilities: logProbabilities(logits), weights: mean(weights), memory, heads };
   }
 }
 

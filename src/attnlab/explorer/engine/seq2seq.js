@@ -16,7 +16,7 @@ export class Seq2Seq {
    * @param {Weights} weights
    */
   constructor(config, weights) {
-    this.padding = config.padding;
+    Object.assign(this, { config, weights, padding: config.padding });
     this.encoder = new RecurrentEncoder(config.encoder, config.padding, weights.of("encoder"));
     this.bridge = bridgeOf(config.bridge, weights.of("bridge"));
     this.decoder = decoderOf(config.decoder, weights.of("decoder"));
@@ -35,8 +35,8 @@ export class Seq2Seq {
   /**
    * One step after a token.
    *
-   * @returns {{logits, state, weights, heads}} logits (V,) of the next token, the state after, the attention weights (S,),
-   *   the mean over the heads, null for a model without attention, and the numbers of each head
+   * @returns {{logits, state, weights, query, heads}} logits (V,) of the next token, the state after, the attention weights
+   *   (S,), the mean over the heads, null for a model without attention, its query, and the numbers of each head
    */
   step(token, state, memory) {
     const output = this.decoder.step(this.decoder.embedding.row(token), state, memory);
@@ -44,6 +44,7 @@ export class Seq2Seq {
     const after = { ...output.state };
     if (this.feeding !== null) after.fed = this.feeding(readout, this.outputLayer, this.decoder.embedding);
     const weights = output.attention === null ? null : mean(output.attention.weights);
-    return { logits: this.outputLayer(readout), state: after, weights, heads: output.attention?.heads ?? [] };
+    const { query = null, heads = [] } = output.attention ?? {};
+    return { logits: this.outputLayer(readout), state: after, weights, query, heads };
   }
 }

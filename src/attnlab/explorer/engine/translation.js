@@ -1,4 +1,4 @@
-// Analyses of a translation model, as in attnlab/tasks/translation/: analysis.py and beam_tree.py.
+// Analyses of a translation model, as in attnlab/tasks/translation/: analysis.py, beam_tree.py and step_numbers.py.
 //
 // Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 
@@ -8,6 +8,7 @@ import { changesWeights, interventionOf } from "./intervention.js";
 import { BeamTree, nextLogProbs, runSearch, searchWith } from "./search.js";
 import { Seq2Seq } from "./seq2seq.js";
 import { readSource, rounded } from "./source.js";
+import { readTokens, scoresOnQuery, sheetOf, takeStep } from "./step_numbers.js";
 import { tidy, Tokenizer } from "./text.js";
 
 const TOP_TOKENS = 5; // likeliest tokens that are shown of a step
@@ -143,4 +144,17 @@ export function beam(translator, { text, settings = {}, intervene = {}, edit = {
     length_penalty: search.length_penalty,
     size: search.size,
   };
+}
+
+/** All numbers that one step of a given target computes. */
+export function stepNumbers(translator, { text, target, step = 0, intervene = {}, edit = {}, masking = "before", windows = null }) {
+  const intervention = interventionOf(intervene);
+  const source = readSource(translator, text, edit, intervention);
+  if (!(step >= 0 && step < target.length)) {
+    throw new Error(`step must be at least 0 and below ${target.length}, the tokens of this target, got ${step}`);
+  }
+  const model = translator.under(intervention);
+  const answer = readTarget(translator, model, source, target);
+  const taken = takeStep(translator, model, source, readTokens(target, step), masking);
+  return { ...answer, step, ...sheetOf(taken).asJson(windows), scores: scoresOnQuery(taken) };
 }

@@ -1,0 +1,207 @@
+// The formulas of an attention, as in attnlab/tasks/symbols/attention.py: projections, energies, mask, weights and context,
+// head by head.
+//
+// Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
+
+import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
+import { axis, base } from "./sheet.js";
+import { ENERGIES, KEYS } from "./score_symbols.js";
+
+/**
+ * The symbols of an attention, for a query of the sheet; returns the context's.
+ *
+ * @param {object} look of the model back at its source: {config, weights} of the attention; tokens (S,), with
+ *   the pads; memory; position of the step; heads, the numbers that each head computed; past, of each head its weights in the
+ *   steps before (T, S), null without coverage; masking, `before` or `after` the softmax
+ */
+export function attend(sheet, look, query) {
+  const tokens = axis("S", look.tokens.length, look.tokens);
+  const { outputs } = look.memory;
+  const h = sheet.given("h", "encoder_vectors", rowsOf(outputs), tokens, axis("D", outputs[0].length));
+  if (look.config.heads === null) return attendWithHead(sheet, look, look.weights, 0, query, h, h);
+  return attendWithHeads(sheet, look, query, h);
+}
+
+/** concat(head_1, ..., head_N) W_O. */
+function attendWithHeads(sheet, look, query, h) {
+  const contexts = [];
+  const { config, weights } = look;
+  const size = weights.matrix("W_Q.weight").rows / config.heads;
+  for (let number = 0; number < config.heads; number++) {
+    sheet.head = number + 1;
+    sheet.begin("head", { sameNumber: true });
+    const [q, k, v] = [["Q", query], ["K", h], ["V", h]].map(([name, of]) => {
+      const all = matrixOf(weights.matrix(`W_${name}.weight`));
+      const own = rowsOf(Array.from({ length: size }, (_, i) => all.data.subarray((number * size + i) * all.shape[1], (number * size + i + 1) * all.shape[1])));
+      const W = sheet.weight(`W_${name}`, `head_W_${name}`, own, axis("P", size), of.axes.at(-1));
+      // Small letters are vectors, great ones matrices; v is a weight of some scores.
+      const called = name === "Q" ? "q" : name;
+      const projected = sheet.compute(called, `head_${name}`, "linear", [W, of]);
+      sheet.formula("{} = {} {}", projected, W, of);
+      return projected;
+    });
+    contexts.push(attendWithHead(sheet, look, weights.of(`attentions.${number}`), number, q, k, v));
+  }
+
+  sheet.head = null;
+  sheet.begin("join_heads", { sameNumber: true });
+  const joinedAxis = axis("N·P", contexts.reduce((total, context) => total + context.axes[0].size, 0));
+  const joined = sheet.compute("c_1…N", "joined_heads", "concat", contexts, { axes: [joinedAxis] });
+  const W = sheet.weight("W_O", "head_W_O", matrixOf(weights.matrix("W_O.weight")), h.axes[1], joinedAxis);
+  const context = sheet.compute("c_t", "context", "linear", [W, joined]);
+  sheet.formula(`{} = [${contexts.map(() => "{}").join("; ")}]`, joined, ...contexts);
+  sheet.formula("{} = {} {}", context, W, joined);
+  return context;
+}
+
+/** The symbols of one head; returns its context. */
+function attendWithHead(sheet, look, weights, number, asking, h, values) {
+  const { config, memory } = look;
+  let [query, keys, own] = [asking, h, weights.of("score")];
+  // 1. What is compared: projections, what the score makes of the keys, and coverage.
+  if (config.score === "LocationScore" || config.score === "UniformScore") {
+    keys = sheet.given("i", "positions", vectorOf(memory.positions), values.axes[0]);
+  }
+  if (config.projected) {
+    [query, keys] = project(sheet, own, query, keys);
+    own = own.of("score");
+  }
+  const score = { weights: own, config };
+  keys = KEYS[config.score](sheet, score, keys);
+  if (config.coverage && look.past !== null) keys = cover(sheet, weights, keys, look.past[number]);
+  // 2. The energies.
+  const e = ENERGIES[config.score](sheet, score, query, keys);
+  // 3. The mask, the weights and the context.
+  const { visible, emphasis } = see(sheet, look, weights, asking, values.axes[0]);
+  const alpha = weigh(sheet, look, number, e, visible, emphasis);
+  const sum = sheet.compute("Σα", "sum_of_weights", "total", [alpha]);
+  sheet.formula("{} = Σ {}", sum, alpha);
+  const context = sheet.compute(sheet.head === null ? "c_t" : "c", "context", "weighted_sum", [alpha, values]);
+  sheet.formula("{} = Σ {} {}", context, alpha, values);
+  return context;
+}
+
+/** q′ = W_q s and k′ = W_k h. */
+function project(sheet, weights, query, keys) {
+  const [P, R] = [matrixOf(weights.matrix("P.weight")), matrixOf(weights.matrix("R.weight"))];
+  const width = axis("P", P.shape[0]);
+  const Wq = sheet.weight("W_q", "projection_W_q", P, width, query.axes[0]);
+  const Wk = sheet.weight("W_k", "projection_W_k", R, width, keys.axes[1]);
+  const projectedQuery = sheet.compute("q′", "projected_query", "linear", [Wq, query]);
+  const projectedKeys = sheet.compute("k′", "projected_keys", "linear", [Wk, keys]);
+  sheet.formula("{} = {} {}", projectedQuery, Wq, query);
+  sheet.formula("{} = {} {}", projectedKeys, Wk, keys);
+  return [projectedQuery, projectedKeys];
+}
+
+/** The keys with w κ added, κ being the sum of the weights of all steps before. */
+function cover(sheet, weights, keys, past) {
+  const [tokens, width] = keys.axes;
+  const before = sheet.given("α_1…t−1", "weights_before", rowsOf(past, tokens.size), axis("T", past.length), tokens);
+  const kappa = sheet.compute("κ_t", "coverage", "sum_of_rows", [before]);
+  const w = sheet.weight("w", "coverage_w", vectorOf(weights.vector("coverage.w.weight")), width);
+  const seen = sheet.compute("w κ", "covered", "outer", [kappa, w]);
+  const covered = sheet.compute(`${base(keys)}+w κ`, "covered_keys", "add", [keys, seen]);
+  sheet.formula("{} = Σ {}", kappa, before);
+  sheet.formula("{} = {} {}", seen, w, kappa);
+  sheet.formula("{} = {} + {}", covered, keys, seen);
+  return covered;
+}
+
+/** What may be seen (S,), 1 or 0, and the factors of a local scope (S,); null for none. */
+function see(sheet, { config, memory, position }, weights, query, tokens) {
+  const { scope } = config;
+  const visible = memory.mask === null ? null : sheet.given("m", "mask", vectorOf(memory.mask.map(Number)), tokens);
+  if (scope.name === "GlobalScope") return { visible, emphasis: null };
+
+  const places = sheet.given("pos", "positions", vectorOf(memory.positions), tokens);
+  const { length } = memory;
+  if (scope.name === "LocalM") {
+    const centre = sheet.given("p_c", "centre", numberOf(Math.min(position, length - 1)));
+    return { visible: joinedMask(sheet, visible, window(sheet, scope, places, centre)), emphasis: null };
+  }
+
+  const own = weights.of("scope");
+  const hidden = axis("Q", query.axes[0].size);
+  const W = sheet.weight("W_p", "scope_W", matrixOf(own.matrix("W.weight")), hidden, query.axes[0]);
+  const v = sheet.weight("v_p", "scope_v", vectorOf(own.vector("v")), hidden);
+  const mapped = sheet.compute("u", "scope_mapped", "linear", [W, query]);
+  const bent = sheet.compute("tanh u", "scope_tanh", "tanh", [mapped]);
+  const product = sheet.compute("v·tanh u", "scope_product", "dot", [v, bent]);
+  const share = sheet.compute("σ", "scope_share", "sigmoid", [product]);
+  const centre = sheet.compute("p_c", "centre", "centre", [share], { length });
+  const inside = sheet.compute("inside", "window", "window", [places, centre], { width: scope.width });
+  const emphasis = sheet.compute("g_t", "emphasis", "gaussian", [places, centre], { sigma: scope.width / 2 });
+  sheet.formula("{} = {} {}", mapped, W, query);
+  sheet.formula("{} = tanh({})", bent, mapped);
+  sheet.formula("{} = {} · {}", product, v, bent);
+  sheet.formula("{} = sigmoid({})", share, product);
+  sheet.formula(`{} = min(${length} {}, ${length - 1})`, centre, share);
+  sheet.formula(`{} = |{} − {}| ≤ ${scope.width}`, inside, places, centre);
+  sheet.formula("{} = exp(−({} − {})² / 2σ²)", emphasis, places, centre);
+  return { visible: joinedMask(sheet, visible, inside), emphasis };
+}
+
+function window(sheet, scope, places, centre) {
+  const inside = sheet.compute("inside", "window", "window", [places, centre], { width: scope.width });
+  sheet.formula(`{} = |{} − {}| ≤ ${scope.width}`, inside, places, centre);
+  return inside;
+}
+
+function joinedMask(sheet, mask, inside) {
+  if (mask === null) return inside;
+  const both = sheet.compute("m′", "mask_and_window", "multiply", [mask, inside]);
+  sheet.formula("{} = {} ∘ {}", both, mask, inside);
+  return both;
+}
+
+/** The weights: the normaliser, with the mask before or after it, and the scope's factors. */
+function weigh(sheet, look, number, e, visible, emphasis) {
+  const { config, memory, masking, heads } = look;
+  let scores = e;
+  if (visible !== null && masking === "before") {
+    scores = sheet.compute("e′", "masked_energy", "mask", [e, visible]);
+    sheet.formula("{} = {};  {} = 0 ⇒ −∞", scores, e, visible);
+  }
+  if (isChanged(memory.intervention, scores)) {
+    const alpha = sheet.opaque("α", "weights", vectorOf(heads[number].weights), e.axes, [scores], "change");
+    sheet.formula("{} = change({})", alpha, scores);
+    return alpha;
+  }
+
+  const stages = ["normalise"];
+  if (visible !== null && masking === "after") stages.push("hide");
+  if (emphasis !== null) stages.push("favour");
+  if (emphasis !== null && config.scope.renormalise) stages.push("share out");
+  // The last of them makes α; those before have names of their own.
+  return stages.reduce((weights, stage, i) => {
+    const isLast = i === stages.length - 1;
+    const name = isLast ? "α" : ["a", "a′", "a″"][i];
+    const about = isLast ? "weights" : "weights_before_change";
+    if (stage === "normalise") {
+      const operation = config.normaliser.toLowerCase();
+      const found = sheet.compute(name, about, operation, [weights]);
+      sheet.formula(`{} = ${operation}({})`, found, weights);
+      return found;
+    }
+    if (stage === "share out") {
+      const whole = sheet.compute("Σa", "sum_of_weights", "total", [weights]);
+      const found = sheet.compute(name, about, "divide", [weights, whole]);
+      sheet.formula("{} = Σ {}", whole, weights);
+      sheet.formula("{} = {} / {}", found, weights, whole);
+      return found;
+    }
+    const factors = stage === "hide" ? visible : emphasis;
+    const found = sheet.compute(name, about, "multiply", [weights, factors]);
+    sheet.formula("{} = {} ∘ {}", found, weights, factors);
+    return found;
+  }, scores);
+}
+
+/** Whether an intervention puts other weights in the place of the normaliser's. */
+function isChanged(intervention, scores) {
+  if (!scores.values.data.some(Number.isFinite)) return true;
+  if (intervention === null) return false;
+  const { kind, weights, temperature } = intervention;
+  return kind !== null || Object.keys(weights).length > 0 || temperature !== 1;
+}
