@@ -136,6 +136,10 @@ def test_embedded_page_shows_what_its_address_says_and_no_title(opened, translat
     assert seen.page.locator("html").get_attribute("lang") == "ko"
     assert seen.page.locator("[role=tab][aria-selected=true]").get_attribute("id") == "tab-weights"
     assert seen.page.locator(".steps [aria-pressed=true]").inner_text() == ours(TEXT).tokens[2]
+    places = seen.page.evaluate("history.length")
+    seen.page.locator("[role=tab]").nth(0).click()
+    seen.settle()
+    assert seen.page.evaluate("history.length") == places  # Back leaves the lesson, not the view
 
 
 def test_embedded_page_tells_the_page_around_it_how_high_it_is(opened, translator, tmp_path):

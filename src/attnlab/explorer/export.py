@@ -390,11 +390,11 @@ def page_style() -> str:
     style = (PAGE / "style.css").read_text("utf-8")
     style = re.sub(r',\s*url\("fonts/[^"]*"\)', "", style)
     embedded = (ENGINE / "embed.css").read_text("utf-8")
-    return f"{heat_map_css()}\n{style}\n{embedded}"
+    return without_comments(f"{heat_map_css()}\n{style}\n{embedded}")
 
 
 def without_comments(script: str) -> str:
-    """A script without indentation, empty lines, and lines that hold a comment alone."""
+    """A script or style without indentation, empty lines, and lines that hold a comment alone."""
     bare = re.sub(r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     lines = [line.strip() for line in bare.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"

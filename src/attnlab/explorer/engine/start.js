@@ -19,6 +19,7 @@ if (state.length > 0 && location.hash === "") {
 // It is then as small as it can be, and tells the page around it how high it is.
 if (isEmbedded) {
   document.documentElement.dataset.embed = "";
+  history.pushState = (...place) => history.replaceState(...place); // the back button is that of the page around it
   const tell = () => parent.postMessage({ attnlabHeight: document.documentElement.scrollHeight }, "*");
   new ResizeObserver(tell).observe(document.body);
 }
