@@ -246,6 +246,17 @@ def test_mask_after_the_softmax_shows_another_sum(step_of, translator):
     assert shown_numbers(seen, "Σα") == [1.0]
 
 
+def test_encoder_reads_pads_where_it_is_told(step_of, translator):
+    ours = translator(hidden_size=4, bidirectional=False)
+    seen = step_of({"a": ours}, pads={"before": 2, "behind": 0})
+    assert shown_numbers(seen, "h")[:8] == [0.0] * 8
+    seen.page.get_by_label("reads them").check()
+    seen.settle()
+    ids = analysis.translate(ours, TEXT)["ids"]
+    read = symbols_of(step_numbers(ours, TEXT, ids, edit=Edit(before=2), recurrence="read"))
+    np.testing.assert_allclose(shown_numbers(seen, "h"), flat(read["h"]["values"]), atol=6e-3)
+
+
 def test_tensors_of_a_batch_stand_beside_the_product(step_of, translator):
     seen = step_of({"a": translator(attention="dot", projection=3)})
     products = {

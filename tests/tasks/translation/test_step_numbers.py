@@ -179,6 +179,27 @@ def test_weights_without_a_mask_fall_on_pads(tiny_model) -> None:
     check_end(sheet, taken)
 
 
+def test_pads_that_are_read_change_the_encoders_vectors(tiny_model) -> None:
+    ours = translator_of(tiny_model(bidirectional=False))
+
+    def vectors(behind: int, recurrence: str | None) -> Any:
+        shown = step_numbers(ours, TEXT, [5, 3], edit=Edit(before=behind), recurrence=recurrence)
+        (h,) = [each["values"] for each in shown["symbols"] if each["id"] == "h"]
+        return shown["recurrence"], h
+
+    kind, without = vectors(0, None)
+    assert kind == "skip"
+    assert vectors(2, None) == ("skip", [[0.0] * 4] * 2 + without)
+    kind, read = vectors(2, "read")
+    assert kind == "read"
+    assert np.abs(np.array(read)[0]).max() > 0
+    assert np.abs(np.array(read)[2:] - np.array(without)).max() > 1e-3
+    assert ours.model.encoder.padding.recurrence == "skip"
+    ours.model.encoder = torch.nn.Identity()
+    with pytest.raises(ExperimentError, match="Identity has no recurrence"):
+        step_numbers(ours, TEXT, [5, 3], recurrence="read")
+
+
 @pytest.mark.parametrize(
     "intervene",
     [

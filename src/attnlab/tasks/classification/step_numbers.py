@@ -16,6 +16,7 @@ from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of, score_o
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.symbols.attention import Look, Masking, attend
 from attnlab.tasks.symbols.five_scores import five_scores
+from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows, as_array
 
 
@@ -26,23 +27,25 @@ def step_numbers(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
     masking: Masking = "before",
+    recurrence: Recurrence | None = None,
     windows: Windows | None = None,
 ) -> dict[str, Any]:
     """All numbers of a classifier's look at a sentence.
 
-    `masking` and `windows` as for a translation.
+    `masking`, `recurrence` and `windows` as for a translation.
 
     Returns:
-        source (S tokens, pads among them), and `groups`, `symbols` and `scores` as for a
-        translation.
+        source (S tokens, pads among them), and recurrence, `groups`, `symbols` and `scores` as for
+        a translation.
 
     Raises ExperimentError as `classify`.
     """
     source = Source.read(classifier, text, edit, intervene)
     model = classifier.model
     batch = source.batch([])
-    memory = model.read(batch.source, batch.source_mask, intervene)
-    outputs = model.encoder(batch.source, batch.source_mask).outputs[0]
+    with recurrence_at_pads(model.encoder, recurrence) as at_pads:
+        memory = model.read(batch.source, batch.source_mask, intervene)
+        outputs = model.encoder(batch.source, batch.source_mask).outputs[0]
 
     # Listen to the heads, so that weights under an intervention are those that the model used.
     heads = heads_of(model.attention)
@@ -81,7 +84,12 @@ def step_numbers(
         positions=as_array(memory.positions[0]),
         score=score_of(heads[0]),
     )
-    return {"source": source.tokens, **sheet.as_json(windows), "scores": scores}
+    return {
+        "source": source.tokens,
+        "recurrence": at_pads,
+        **sheet.as_json(windows),
+        "scores": scores,
+    }
 
 
 def decide(sheet: Sheet, classifier: SentenceClassifier, context: Symbol) -> None:

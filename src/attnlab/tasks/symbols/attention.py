@@ -33,7 +33,6 @@ Masking = Literal["before", "after"]
 class Look:
     """One look of a model back at its source, as the model itself took it.
 
-    query: (Q,), of the attention.
     memory: of one sentence.
     position: of the step in the target.
     past: of each head the weights of the steps before, (T, S); None without coverage.
@@ -50,7 +49,7 @@ class Look:
     past: Sequence[Tensor] | None = None
 
 
-def encoder_vectors(sheet: Sheet, attention: Any, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
+def encoder_vectors(sheet: Sheet, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
     """h: a vector (D,) for each of the S tokens."""
     tokens_axis = Axis("S", len(tokens), tokens)
     return sheet.given("h", "encoder_vectors", outputs, tokens_axis, Axis("D", outputs.shape[-1]))
@@ -68,7 +67,7 @@ def attend(
 
     outputs: the encoder's (S, D).
     """
-    h = encoder_vectors(sheet, attention, outputs, look.tokens)
+    h = encoder_vectors(sheet, outputs, look.tokens)
     if type(attention) in (Attention, FastAttention):
         _, context = attend_with_head(sheet, attention, 0, query, h, h, look, masking)
         return context

@@ -48,6 +48,7 @@ from attnlab.tasks.symbols.attention import Look, Masking, attend, part_of
 from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
 from attnlab.tasks.symbols.five_scores import five_scores
+from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows, as_array
 from attnlab.tasks.translation.analysis import known_ids, read_target
 from attnlab.tasks.translation.translator import Translator
@@ -139,6 +140,7 @@ def step_numbers(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
     masking: Masking = "before",
+    recurrence: Recurrence | None = None,
     windows: Windows | None = None,
 ) -> dict[str, Any]:
     """All numbers that one step of a given target computes.
@@ -147,10 +149,13 @@ def step_numbers(
         step: from 0 on.
         masking: `before` hides pads by minus infinity before the softmax, as the model does;
             `after` puts zeros in the place of their weights after it, at this step alone.
+        recurrence: whether the encoder's recurrence reads pads or skips them; None for what it was
+            trained with.
         windows: where the windows of large matrices start.
 
     Returns:
-        as `score`, and step, `groups` and `symbols` as tasks/symbols/sheet.py describes them, and
+        as `score`, and step, recurrence (what the encoder does at pads, None for an encoder from
+        outside), `groups` and `symbols` as tasks/symbols/sheet.py describes them, and
         `scores`, five scores on this step's query, as `five_scores` describes them; None for a
         decoder that asks no attention.
 
@@ -162,14 +167,16 @@ def step_numbers(
         raise ExperimentError(
             f"step must be at least 0 and below {len(ids)}, the tokens of this target, got {step}"
         )
-    answer = read_target(translator, source, ids, intervene)
-    taken = take_step(translator, source, [BOS, *ids][: step + 1], intervene, masking)
+    with recurrence_at_pads(translator.model.encoder, recurrence) as at_pads:
+        answer = read_target(translator, source, ids, intervene)
+        taken = take_step(translator, source, [BOS, *ids][: step + 1], intervene, masking)
     sheet = sheet_of(taken)
     return {
         **answer,
         "step": step,
+        "recurrence": at_pads,
         **sheet.as_json(windows),
-        "scores": scores_on_query(taken, answer["attention"]),
+        "scores": scores_on_query(taken),
     }
 
 
@@ -257,7 +264,7 @@ def listening(model: Seq2Seq) -> Iterator[Calls]:
             hook.remove()
 
 
-def scores_on_query(taken: TakenStep, attention: Any) -> list[dict[str, Any]] | None:
+def scores_on_query(taken: TakenStep) -> list[dict[str, Any]] | None:
     """Five scores on the query that the attention was asked with; None where none was."""
     module = taken.model.decoder.attention
     if module is None or taken.calls.attention is None:

@@ -8,15 +8,18 @@ import { formula, isOpen, matrix, symbolTables, useSheet, withSubscripts } from 
 import { say } from "explorer/words.js";
 
 const MASKINGS = ["before", "after", "none"]; // minus infinity before the softmax, zero after it, or no mask
-const SHEET = { opened: {}, windows: {}, masking: "before" };
+const RECURRENCES = ["skip", "read"]; // what the encoder does at pads
+const SHEET = { opened: {}, windows: {}, masking: "before", recurrence: null };
 
 const sheetOf = (state) => ({ ...SHEET, ...state.sheet });
 
 /** The arguments that both kinds of models take. */
 function question(state) {
-  const { windows, masking } = sheetOf(state);
+  const { windows, masking, recurrence } = sheetOf(state);
   const { before = 0, behind = 0 } = state.pads ?? {};
-  const change = masking === "none" ? { intervene: { mask_pads: false } } : {};
+  const change = {};
+  if (masking === "none") change.intervene = { mask_pads: false };
+  if (recurrence !== null) change.recurrence = recurrence;
   return { model: state.model, text: state.text, edit: { before, behind }, masking: masking === "after" ? "after" : "before", windows, ...change };
 }
 
@@ -41,7 +44,8 @@ export const numbers = {
       h("button", { type: "button", "aria-label": say("next"), disabled: step === target.length - 1, onclick: () => go(step + 1) }, "→"));
     const output = h("p", { class: "outputs" }, `${say("likeliest")}: `,
       likeliest[step].map(([token, , probability]) => h("span", { class: "output" }, h("bdi", {}, token), ` ${probability.toFixed(4)}`)));
-    return page(state, answer, update, steps, output);
+    // These are the model's own, and not those of another mask at this step.
+    return page(state, answer, update, steps, sheetOf(state).masking === "after" ? null : output);
   },
 
   tables: (state, answer) => [...symbolTables(answer.symbols), ...(answer.scores ? fiveTables(answer.scores, answer.source) : [])],
@@ -66,8 +70,10 @@ function page(state, answer, update, steps, output) {
   const groups = answer.groups.filter(({ symbols, formulas }) => symbols.length + formulas.length > 0);
   return h("div", { class: "sheet" },
     h("section", { class: "panel", "data-key": "steps" }, steps,
-      answer.scores && [maskPanel(masking, change),
-        h("div", { class: "controls" }, padFields({ before: 0, behind: 0, ...state.pads }, update))],
+      h("div", { class: "pads" },
+        h("div", { class: "controls" }, padFields({ before: 0, behind: 0, ...state.pads }, update)),
+        answer.scores && choices("masking", MASKINGS, masking, change),
+        answer.recurrence && choices("recurrence", RECURRENCES, answer.recurrence, change)),
       h("p", { class: "quiet" }, say("sheet.hint"))),
     groups.map((group) => h("section", { class: "panel group", "data-key": `${group.number}-${group.about}-${group.head}` },
       h("h2", {}, h("span", { class: "number" }, String(group.number)), " ", withSubscripts(say(`group.${group.about}`, group.head))),
@@ -78,7 +84,7 @@ function page(state, answer, update, steps, output) {
     h("output", { class: "arithmetic", "aria-live": "polite" }, say("sheet.point")));
 }
 
-/** Where the mask stands. */
-const maskPanel = (masking, change) => h("fieldset", { class: "choices" }, h("legend", {}, say("sheet.masking")), MASKINGS.map((each) =>
-  h("label", {}, h("input", { type: "radio", name: "masking", checked: each === masking, disabled: isSaved, onchange: () => change(() => ({ masking: each })) }),
-    say(`sheet.masking.${each}`))));
+/** A choice of what becomes of pads. */
+const choices = (name, all, chosen, change) => h("fieldset", { class: "choices" }, h("legend", {}, say(`sheet.${name}`)), all.map((each) =>
+  h("label", {}, h("input", { type: "radio", name, checked: each === chosen, disabled: isSaved, onchange: () => change(() => ({ [name]: each })) }),
+    say(`sheet.${name}.${each}`))));

@@ -1,0 +1,38 @@
+"""Whether a trained encoder reads pads or skips them, changed for one analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+
+from attnlab.errors import ExperimentError
+from attnlab.model.encoders.recurrent import RecurrentEncoder
+
+Recurrence = Literal["skip", "read"]
+
+
+@contextmanager
+def recurrence_at_pads(encoder: Any, wanted: Recurrence | None) -> Iterator[Recurrence | None]:
+    """Let the encoder skip or read pads meanwhile, and yield what it does.
+
+    wanted: None for what it was trained with. It yields None for an encoder that is no recurrence
+        of attnlab.
+
+    Raises ExperimentError for a wish to another encoder.
+    """
+    if not isinstance(encoder, RecurrentEncoder):
+        if wanted is not None:
+            raise ExperimentError(
+                f"recurrence: {type(encoder).__name__} has no recurrence that reads or skips "
+                "pads; leave it out"
+            )
+        yield None
+        return
+    own = encoder.padding
+    encoder.padding = own if wanted is None else replace(own, recurrence=wanted)
+    try:
+        yield encoder.padding.recurrence
+    finally:
+        encoder.padding = own
