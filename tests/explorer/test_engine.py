@@ -78,7 +78,7 @@ def questions_about(row, text):
     ]
     if text == TEXTS[0]:
         questions.append(("step_numbers", {**step, "intervene": {"temperature": 2.0}}))
-        questions.append(("step_numbers", {**step, "masking": "after"}))
+        questions.append(("step_numbers", {**step, "masking": "after", "recurrence": "read"}))
     penalties = {"settings": PENALTIES}
     return [*questions, ("translate", {**same, **penalties}), ("beam", {**same, **penalties})]
 
@@ -118,7 +118,8 @@ def test_classifier_is_answered_as_by_python(engine, text, change, labels):
     if labels == 3:
         classifier.labels = ["bad", "good", "neither"]
         classifier.model.output = torch.nn.Linear(6, 3)
-    assert_engine_answers_as_python(engine, classifier, [("classify", {"text": text, **change})])
+    questions = [(name, {"text": text, **change}) for name in ("classify", "step_numbers")]
+    assert_engine_answers_as_python(engine, classifier, questions)
 
 
 TOKENIZERS = {

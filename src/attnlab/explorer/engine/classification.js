@@ -20,30 +20,31 @@ export class SentenceClassifier {
 
 /** The probability of each class and the weight of each token. */
 export function classify(classifier, { text, intervene = {}, edit = {} }) {
-  return look(classifier, { text, intervene, edit }).answer;
-}
-
-/** All numbers of a classifier's look at a sentence. */
-export function stepNumbers(classifier, { text, intervene = {}, edit = {}, masking = "before", windows = null }) {
-  const { answer, source, found } = look(classifier, { text, intervene, edit });
-  const { config, weights } = classifier.model;
-  const taken = { config, weights, memory: found.memory, heads: found.heads, tokens: source.tokens, masking };
-  return { ...answer, ...sheetOfLook(taken, classifier.labels).asJson(windows), scores: scoresOnLook(taken) };
-}
-
-/** What the classifier sees of a text, and what it makes of it. */
-function look(classifier, { text, intervene, edit }) {
-  const intervention = interventionOf(intervene);
-  if (Object.keys(intervention.force).length > 0) throw new Error("force: a classifier writes no tokens that could be forced");
-  checkSteps(intervention, 1);
-  const source = readSource(classifier, text, edit, intervention);
-  const found = classifier.model.classify(source.ids, source.mask, intervention);
+  const { source, found } = look(classifier, text, intervene, edit);
   const { labels } = classifier;
-  const answer = {
+  return {
     source: source.tokens,
     label: labels[argmax(found.logProbabilities)],
     probabilities: Object.fromEntries(labels.map((label, i) => [label, Math.exp(found.logProbabilities[i])])),
     attention: rounded(found.weights),
   };
-  return { answer, source, found };
+}
+
+/** All numbers of a classifier's look at a sentence. */
+export function stepNumbers(classifier, { text, intervene = {}, edit = {}, masking = "before", recurrence = null, windows = null }) {
+  const { config, weights, padding } = classifier.model;
+  const atPads = recurrence ?? padding.recurrence;
+  const { source, found } = look(classifier, text, intervene, edit, atPads);
+  const taken = { config, weights, memory: found.memory, heads: found.heads, tokens: source.tokens, masking };
+  const sheet = sheetOfLook(taken, classifier.labels).asJson(windows);
+  return { source: source.tokens, recurrence: atPads, ...sheet, scores: scoresOnLook(taken) };
+}
+
+/** What the classifier reads of a text, and what it finds. */
+function look(classifier, text, intervene, edit, recurrence = undefined) {
+  const intervention = interventionOf(intervene);
+  if (Object.keys(intervention.force).length > 0) throw new Error("force: a classifier writes no tokens that could be forced");
+  checkSteps(intervention, 1);
+  const source = readSource(classifier, text, edit, intervention);
+  return { source, found: classifier.model.classify(source.ids, source.mask, intervention, recurrence) };
 }

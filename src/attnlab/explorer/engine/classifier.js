@@ -20,9 +20,9 @@ export class Classifier {
    * The source (S,) and its mask (S,) -> log-probabilities of the classes, weights (S,), the mean over the heads, and what
    * the attention read and computed.
    */
-  classify(source, mask, intervention) {
+  classify(source, mask, intervention, recurrence) {
     // 1. Read the sentence.
-    const encoded = this.encoder.encode(source, mask);
+    const encoded = this.encoder.encode(source, mask, recurrence);
     const memory = remember(encoded, mask, this.padding.attention_masked, this.attention, intervention);
     // 2. Look back at it once.
     const { context, weights, heads } = this.attention.attend(memory.summary, memory, 0, null);

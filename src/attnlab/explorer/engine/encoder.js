@@ -23,14 +23,15 @@ export class RecurrentEncoder {
   /**
    * @param {number[]} source ids, pads among them, (S,)
    * @param {boolean[]} mask true at real tokens, (S,)
+   * @param {string} recurrence what it does at pads: `skip` or `read` them
    * @returns {{outputs, final, backward}} outputs (S, D); final, the state of the stack (L, D); backward, that of the
    *   backward direction at the first token (L, H), or null
    */
-  encode(source, mask) {
+  encode(source, mask, recurrence = this.padding.recurrence) {
     let x = source.map((token) => this.embedding.row(token));
     // 1. Real tokens alone are read, or pads like them.
     const all = source.map((_, place) => place);
-    const places = this.padding.recurrence === "skip" ? all.filter((place) => mask[place]) : all;
+    const places = recurrence === "skip" ? all.filter((place) => mask[place]) : all;
     const fromTheEnd = [...places].reverse();
 
     // 2. Layer by layer, each direction in its own order, and the two of them merged.

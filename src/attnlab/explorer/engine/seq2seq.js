@@ -25,9 +25,9 @@ export class Seq2Seq {
     this.outputLayer = weights.linear("output");
   }
 
-  /** The source (S,) and its mask (S,) -> the memory that the decoder reads, and its first state. */
-  encode(source, mask, intervention) {
-    const encoded = this.encoder.encode(source, mask);
+  /** The source (S,) and its mask (S,) -> the memory that the decoder reads, and its first state; recurrence as the encoder takes it. */
+  encode(source, mask, intervention, recurrence) {
+    const encoded = this.encoder.encode(source, mask, recurrence);
     const memory = remember(encoded, mask, this.padding.attention_masked, this.decoder.attention, intervention);
     return { memory, state: this.decoder.firstState(this.bridge.firstState(encoded, mask), encoded) };
   }

@@ -266,7 +266,7 @@ export const readTokens = (target, step) => [BOS, ...target].slice(0, step + 1);
 /** The sheet of a classifier's one look at its sentence. */
 export function sheetOfLook({ config, weights, memory, heads, tokens, masking }, labels) {
   const sheet = new Sheet();
-  sheet.begin("before");
+  sheet.begin("sentence");
   const q = sheet.given("q", "sentence_query", vectorOf(memory.summary), axis("Q", memory.summary.length));
   sheet.begin("look_back");
   const own = { config: config.attention, weights: weights.of("attention"), memory, heads, tokens, masking, position: 0, past: null };
@@ -281,7 +281,7 @@ function decide(sheet, weights, context, allLabels) {
   const width = axis("R", dense.shape[0]);
   const W = sheet.weight("W_d", "dense_W", dense, width, context.axes[0]);
   const b = sheet.weight("b_d", "bias", vectorOf(weights.vector("dense.bias")), width);
-  const total = sheet.compute("W_d c", "dense_sum", "linear", [W, context, b]);
+  const total = sheet.compute("W c", "dense_sum", "linear", [W, context, b]);
   const d = sheet.compute("d", "dense", "relu", [total]);
   sheet.formula("{} = {} {} + {}", total, W, context, b);
   sheet.formula("{} = max(0, {})", d, total);

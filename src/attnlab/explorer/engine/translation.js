@@ -25,14 +25,14 @@ export class Translator {
     this.search = exported.search;
   }
 
-  /** The model under an intervention, as a search takes it. */
-  under(intervention) {
+  /** The model under an intervention, as a search takes it; recurrence as the encoder takes it. */
+  under(intervention, recurrence) {
     const { model } = this;
     if (changesWeights(intervention) && model.decoder.attention === null) {
       throw new Error("intervene changes the attention, but the model has none; only force= goes with it");
     }
     return {
-      encode: (source, mask) => model.encode(source, mask, intervention),
+      encode: (source, mask) => model.encode(source, mask, intervention, recurrence),
       step: (token, state, memory) => model.step(token, state, memory),
     };
   }
@@ -147,14 +147,15 @@ export function beam(translator, { text, settings = {}, intervene = {}, edit = {
 }
 
 /** All numbers that one step of a given target computes. */
-export function stepNumbers(translator, { text, target, step = 0, intervene = {}, edit = {}, masking = "before", windows = null }) {
+export function stepNumbers(translator, { text, target, step = 0, intervene = {}, edit = {}, masking = "before", recurrence = null, windows = null }) {
   const intervention = interventionOf(intervene);
   const source = readSource(translator, text, edit, intervention);
   if (!(step >= 0 && step < target.length)) {
     throw new Error(`step must be at least 0 and below ${target.length}, the tokens of this target, got ${step}`);
   }
-  const model = translator.under(intervention);
+  const atPads = recurrence ?? translator.model.padding.recurrence;
+  const model = translator.under(intervention, atPads);
   const answer = readTarget(translator, model, source, target);
   const taken = takeStep(translator, model, source, readTokens(target, step), masking);
-  return { ...answer, step, ...sheetOf(taken).asJson(windows), scores: scoresOnQuery(taken) };
+  return { ...answer, step, recurrence: atPads, ...sheetOf(taken).asJson(windows), scores: scoresOnQuery(taken) };
 }
