@@ -91,12 +91,15 @@ class LessonCorpus(Corpus):
 
         # What has a word that no pair before it has must be learnt.
         known = _words_of(grammar.lecture)
-        with_new_words = []
-        others = []
+        with_new_words: list[SentencePair] = []
+        others: list[SentencePair] = []
         for pair in drawn:
             new = _words_of(pair) - known
             known |= new
-            (with_new_words if new else others).append(pair)
+            if new:
+                with_new_words.append(pair)
+            else:
+                others.append(pair)
 
         train, validation, _ = self.sizes
         in_training = train - 1 - len(with_new_words)
