@@ -2,7 +2,7 @@
 // The operations are those of attnlab/tasks/symbols/operations.py; tasks/symbols/sheet.py describes a symbol.
 
 const FOLDED = 8; // terms of a sum that are written out
-const MINUS = "−";
+export const MINUS = "−";
 
 /** A number as it is written in a formula; null is minus infinity. */
 export function written(number, digits = 2) {

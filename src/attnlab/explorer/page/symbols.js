@@ -1,6 +1,6 @@
 // The symbols of a step: chips in formulas, matrices with their numbers, and what lights up where one points.
 
-import { batchProduct, madeOf, Sheet, written } from "explorer/arithmetic.js";
+import { batchProduct, madeOf, MINUS, Sheet, written } from "explorer/arithmetic.js";
 import { level } from "explorer/colours.js";
 import { h } from "explorer/dom.js";
 import { label } from "explorer/labels.js";
@@ -228,8 +228,9 @@ export const symbolTables = (symbols) => symbols.map((symbol) => {
   const axes = symbol.axes;
   const names = (axis) => placesOf(axis).map((at, i) => axis.labels?.[i] ?? at + 1);
   const number = (value) => value ?? "-inf";
-  if (axes.length === 0) return [[symbol.id], [number(symbol.values)]];
-  if (axes.length === 1) return [[symbol.id, ...names(axes[0])], ["", ...symbol.values.map(number)]];
+  const corner = symbol.id.replaceAll(MINUS, "-"); // which every program can read
+  if (axes.length === 0) return [[corner], [number(symbol.values)]];
+  if (axes.length === 1) return [[corner, ...names(axes[0])], ["", ...symbol.values.map(number)]];
   const rows = names(axes[0]).map((name, i) => [name, ...symbol.values[i].map(number)]);
-  return [[symbol.id, ...names(axes[1])], ...rows];
+  return [[corner, ...names(axes[1])], ...rows];
 });
