@@ -92,10 +92,12 @@ def test_csv_of_one_step_has_a_cell_a_component(visit, translator, tmp_path):
     seen = visit({"a": ours})
     seen.open(TEXT)
     seen.page.get_by_role("tab", name="One step").click()
-    seen.page.locator(".numbers").first.wait_for()
+    seen.page.locator(".sheet").wait_for()
     seen.settle()
-    tokens, *_ = tables_in(saved(seen, "CSV", tmp_path / "a.csv"))
-    names, *rows = tokens
+    tables = tables_in(saved(seen, "CSV", tmp_path / "a.csv"))
+    (vectors,) = [table for table in tables if table[0][0] == "h"]
+    names, *rows = vectors
+    assert len(rows) == len(ours(TEXT).source_tokens)
     assert len(set(names)) == len(names)
     assert all(len(row) == len(names) for row in rows)
     numbers = np.array([row[1:] for row in rows], dtype=float)  # no text, no glued vector

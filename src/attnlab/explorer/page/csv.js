@@ -25,10 +25,6 @@ export function mapTable({ source, target, attention }, corner = "target") {
 /** The maps of those answers that have attention, each with its name in the corner. */
 export const mapTables = (named) => named.filter(([, answer]) => answer?.attention).map(([name, answer]) => mapTable(answer, name));
 
-/** The numbers of a vector, a cell each, under names of their own. */
-export const vectorNames = (name, vector) => vector.map((_, i) => `${name}_${i + 1}`);
-export const vectorTable = (name, vector) => [vectorNames(name, vector), vector];
-
 /** Log-probabilities of the target tokens before and after a change. */
 export function effectsTable(before, after) {
   const rows = before.target.map((token, i) => {
