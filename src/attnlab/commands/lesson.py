@@ -59,7 +59,7 @@ def lesson(args: argparse.Namespace) -> None:
 
 def _outcome(model: CourseModel) -> str:
     took = "trained before" if model.seconds is None else f"{model.seconds:.0f} s"
-    return f"{took}, {model.monitor} {model.quality:.1%}"
+    return f"{took}, {model.monitor} {model.quality:.3f}"
 
 
 def _by_data(models: Iterable[CourseModel]) -> list[list[CourseModel]]:
