@@ -274,13 +274,12 @@ def _missing_choice(path: str, options: Sequence[str]) -> str:
     """An error for a choice that a group has no file for.
 
     path: `model/attention/dott`.
-    options: the files beside it.
+    options: the files of the group, without those in folders of it.
     """
     group, _, choice = path.rpartition("/")
-    if group.startswith(f"{PRESETS}/"):
-        folder = group.removeprefix(f"{PRESETS}/")
-        group, choice = PRESETS, f"{folder}/{choice}"
-        options = [f"{folder}/{option}" for option in options]
+    if path.startswith(f"{PRESETS}/"):
+        group, choice = PRESETS, path.removeprefix(f"{PRESETS}/")
+        options = sorted({*options, *groups()[PRESETS]})
     renamed = new_choice(group, choice)
     if renamed is not None:
         return f"{group}={choice} is now {group}={renamed}"
