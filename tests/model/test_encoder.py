@@ -65,6 +65,21 @@ def test_padded_batch_equals_the_equations_on_each_sentence(layers, cell, side, 
         assert (found.outputs[~batch.source_mask] == 0).all()
 
 
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("trained_with", ["pre", "post"])
+def test_trained_encoder_skips_pads_on_the_side_that_its_training_never_had(
+    trained_with, cell, pairs
+):
+    sources, targets = pairs()
+    encoder = encoder_of(cell, encoder=trained_with)
+    found = {}
+    for side in ("pre", "post"):
+        batch = make_batch(sources, targets, Padding(encoder=side))
+        encoded = encoder(batch.source, batch.source_mask)
+        found[side] = encoded.outputs[batch.source_mask], encoded.final.hidden
+    torch.testing.assert_close(found["pre"], found["post"], **EXACT)
+
+
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("cell", CELLS)

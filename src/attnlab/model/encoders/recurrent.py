@@ -103,7 +103,7 @@ class RecurrentEncoder(Encoder):
         # 1. Real tokens first; where pads are read, they all count as real.
         skips = self.padding.recurrence == "skip"
         real = source_mask if skips else torch.ones_like(source_mask)
-        order = pads_last(source_mask) if skips and self.padding.encoder == "pre" else None
+        order = pads_last(source_mask) if skips and self._pads_may_lead(source_mask) else None
         if order is not None:
             x = reorder(x, order)
             real = reorder(real, order)
@@ -135,6 +135,18 @@ class RecurrentEncoder(Encoder):
             x = reorder(x, order.argsort(dim=1))
         backward = _stack(backward_finals) if backward_finals else None
         return Encoded(self.output_dropout(x), _stack(finals), backward)
+
+    def _pads_may_lead(self, source_mask: Tensor) -> bool:
+        """Whether a pad may stand before a real token.
+
+        Batches of a training stand as `padding` says. A trained model may be asked about others,
+        such as a sentence with pads that a reader adds.
+        """
+        if self.padding.encoder == "pre":
+            return True
+        if self.training:
+            return False
+        return bool((source_mask[:, 1:] & ~source_mask[:, :-1]).any())
 
     def _read(
         self, layer: nn.Module, x: Tensor, lengths: Tensor, order: Tensor | None
