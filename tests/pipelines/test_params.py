@@ -10,7 +10,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from test_refusals import left, refused
 
-from attnlab.experiment.params_file import _as_override, compose
+from attnlab.experiment.override_text import as_override, quoted
+from attnlab.experiment.params_file import compose
 
 VALUES = [
     "bahdanau",
@@ -46,7 +47,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_as_override_value_is_parsed_back_the_same(value: object) -> None:
-    parsed = OverridesParser.create().parse_override(f"data.path={_as_override(value)}").value()
+    parsed = OverridesParser.create().parse_override(f"data.path={as_override(value, quoted)}").value()
     assert parsed == value
     assert type(parsed) is type(value)
 
