@@ -47,7 +47,8 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_as_override_value_is_parsed_back_the_same(value: object) -> None:
-    parsed = OverridesParser.create().parse_override(f"data.path={as_override(value, quoted)}").value()
+    override = f"data.path={as_override(value, quoted)}"
+    parsed = OverridesParser.create().parse_override(override).value()
     assert parsed == value
     assert type(parsed) is type(value)
 
