@@ -14,6 +14,7 @@ from entry_points import PIPELINES, Command, Ended, mlflow_client, succeeded
 from lab_extras.encoders import ConvolutionalEncoder
 from lab_extras.metrics import Repetition
 from lab_extras.tagging.predictor import SentenceTagger
+from lab_extras.tagging.task import Tagging
 from lab_extras.weights import SoftmaxWithSink
 
 import attnlab
@@ -104,7 +105,8 @@ def test_foreign_choices_come_from_a_folder_of_configs_too(command: Command, fol
 def test_sweep_over_a_foreign_choice_is_compared(command: Command, database: Path) -> None:
     points = ("model/attention=dot,euclidean", "seed=1,2", "model/projection=linear")
     arguments = (SEARCH_PATH, *points, "data=numbers", "metrics=repetition", *SHORT, *TRACKED)
-    succeeded(command("train.py", "-m", *arguments))
+    ended = succeeded(command("train.py", "-m", *arguments))
+    assert "repetition" in ended.out.partition("Ranking by validation")[2]
 
     without = succeeded(command("compare.py", "sweep=last", "metric=repetition"))
     assert "not resampled, for its code is lab_extras's; allow=[lab_extras] lets it run" in (
@@ -137,8 +139,22 @@ def test_foreign_task_trains_evaluates_and_reports(tagged: Ended, folder: Path) 
 
     (run,) = mlflow_client(folder).search_runs(["1"])
     assert run.data.params["task"] == "tagging"
+    assert "**Test:** tag_accuracy" in run.data.tags["mlflow.note.content"]
+    in_mlflow = mlflow_client(folder).get_experiment("1")
+    assert "mlflow.sharedViewState.attnlab-tagging" in in_mlflow.tags
     (model,) = run.outputs.model_outputs
     assert mlflow_client(folder).get_logged_model(model.model_id).model_type == "tagger"
+
+
+def test_main_metrics_of_a_foreign_task_are_the_headlines_of_its_report() -> None:
+    assert Tagging().main_metrics == ("tag_accuracy",)
+    assert Tagging().view.metrics == ("test/tag_accuracy",)
+
+
+def test_metrics_that_the_config_adds_are_among_the_main_ones() -> None:
+    experiment = compose([SEARCH_PATH, "data=numbers", "metrics=[repetition,length_ratio]"])
+    assert experiment.main_metrics[:2] == ("bleu", "chrf")
+    assert experiment.main_metrics[-2:] == ("repetition", "length_ratio")
 
 
 def test_model_of_a_foreign_task_is_asked_and_evaluated_again(

@@ -24,8 +24,9 @@ from servers import free_port, mlflow_server, wait_for_port
 
 from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
-from attnlab.runs.shared_views import VIEWS, charts_page
+from attnlab.runs.shared_views import charts_page
 from attnlab.runs.shown_metrics import shown_name
+from attnlab.tasks.translation.task import Translation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from chromium import CHROMIUM, started_browser
 
@@ -244,7 +245,7 @@ def test_heat_map_opens_among_the_artifacts(page: playwright.Page) -> None:
 def open_view(page: playwright.Page, mode: str) -> None:
     """Open the page that start lines name, in a mode of MLflow's, `CHART` or `TABLE`."""
     server = page.url.partition("/#")[0]
-    place = charts_page("1", VIEWS["translation"]).replace("CHART", mode)
+    place = charts_page("1", Translation.view).replace("CHART", mode)
     page.goto("about:blank")  # another fragment alone loads no page
     page.goto(f"{server}/{place}")
 

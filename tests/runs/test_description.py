@@ -1,8 +1,17 @@
 """The description of a run in MLflow: which code its command needs."""
 
+import pytest
+
 from attnlab.runs.description import description
 from attnlab.runs.run_folder import RunRecord, RunState
 
+METRICS = {
+    "validation/nll": 1.0,
+    "test/sentences": 20.0,
+    "test/loss": 0.5,
+    "test/repetition": 3.0,
+    "test/tag_accuracy": 0.75,
+}
 COMMAND = ("attnlab", "train", "seed=2")
 
 
@@ -27,3 +36,15 @@ def test_description_of_a_checkout_checks_it_out_and_warns_of_changes():
         "# there were changes that were not committed",
         "git checkout 3f2c",
     ]
+
+
+@pytest.mark.parametrize(
+    ("main_metrics", "result"),
+    [
+        (("tag_accuracy", "repetition"), "**Test:** tag_accuracy 0.75 · repetition 3"),
+        ((), "**Test:** loss 0.5 · repetition 3 · tag_accuracy 0.75"),
+    ],
+)
+def test_description_shows_the_main_metrics_of_the_task_or_all(main_metrics, result):
+    record = RunRecord({}, "0123456789abcdef", "", main_metrics=main_metrics)
+    assert description(RunState(record, {}, log_model=False, started=0), METRICS) == result

@@ -3,20 +3,28 @@
 import base64
 import json
 import zlib
+from dataclasses import replace
 
 import pytest
 
-from attnlab.runs.shared_views import VIEWS, share_views
+from attnlab.runs.shared_views import View
+from attnlab.tasks.classification.task import Classification
+from attnlab.tasks.translation.task import Translation
+
+VIEWS = [Translation.view, Classification.view, View("tagging", "Runs of tagging", ("test/own",))]
+TRANSLATION_TAG = "mlflow.sharedViewState.attnlab-translation"
 
 
 @pytest.fixture
-def experiment(tracking, runs, client):
-    def opened():
-        connection = tracking().connection(runs)
-        connection.open()
-        return client.get_experiment(connection.experiment_id)
+def experiment(tracking, runs, point, record, client):
+    """The experiment in MLflow, after a run of a task with this view was uploaded."""
 
-    return opened
+    def uploaded(view):
+        with tracking().start(runs, point, replace(record, view=view)):
+            pass
+        return client.get_experiment_by_name("attnlab")
+
+    return uploaded
 
 
 def state_of(value):
@@ -26,12 +34,12 @@ def state_of(value):
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-@pytest.mark.parametrize("task", VIEWS)
-def test_view_of_a_task_has_a_name_columns_and_charts(task, experiment):
-    value = experiment().tags[f"mlflow.sharedViewState.attnlab-{task}"]
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.task)
+def test_view_of_a_task_has_a_name_columns_and_charts(view, experiment):
+    value = experiment(view).tags[f"mlflow.sharedViewState.attnlab-{view.task}"]
     assert len(value) < 5000  # MLflow's limit
     envelope = json.loads(value)
-    assert envelope["name"].startswith("Which attention")
+    assert envelope["name"] == view.name
     assert envelope["updatedAt"] == envelope["createdAt"] > 1_700_000_000_000
 
     state = state_of(value)
@@ -43,9 +51,22 @@ def test_view_of_a_task_has_a_name_columns_and_charts(task, experiment):
     assert state["compareRunCharts"][0]["type"] == "BAR"
 
 
+def test_view_without_metrics_begins_with_the_latest_run(experiment):
+    found = experiment(View("tagging", "Runs of tagging", ()))
+    state = state_of(found.tags["mlflow.sharedViewState.attnlab-tagging"])
+    assert (state["orderByKey"], state["orderByAsc"]) == ("attributes.start_time", False)
+
+
+def test_view_without_curves_leaves_a_section_for_those_of_mlflow(experiment):
+    found = experiment(View("tagging", "Runs of tagging", ("test/own",)))
+    state = state_of(found.tags["mlflow.sharedViewState.attnlab-tagging"])
+    names = [section["name"] for section in state["compareRunSections"]]
+    assert "validation" in names
+
+
 @pytest.mark.parametrize("section", ["test/attention", "validation/attention"])
 def test_view_shows_the_attention_of_all_runs_in_one_grid(section, experiment):
-    state = state_of(experiment().tags["mlflow.sharedViewState.attnlab-translation"])
+    state = state_of(experiment(Translation.view).tags[TRANSLATION_TAG])
     (uuid,) = [each["uuid"] for each in state["compareRunSections"] if each["name"] == section]
     cards = [each for each in state["compareRunCharts"] if each["metricSectionId"] == uuid]
     (grid,) = [card for card in cards if not card["deleted"]]
@@ -55,30 +76,33 @@ def test_view_shows_the_attention_of_all_runs_in_one_grid(section, experiment):
     assert deleted == [[key] for key in grid["imageKeys"]]
 
 
-def test_views_show_quality_of_their_task(experiment):
-    tags = experiment().tags
-    columns = {
-        task: state_of(tags[f"mlflow.sharedViewState.attnlab-{task}"])["selectedColumns"]
-        for task in VIEWS
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.task)
+def test_view_shows_quality_of_its_task(view, experiment):
+    tags = experiment(view).tags
+    columns = state_of(tags[f"mlflow.sharedViewState.attnlab-{view.task}"])["selectedColumns"]
+    quality = {
+        "translation": {"metrics.`test/bleu`", "metrics.`test/aer`"},
+        "classification": {"metrics.`test/accuracy`"},
+        "tagging": {"metrics.`test/own`"},
     }
-    assert {"metrics.`test/bleu`", "metrics.`test/aer`"} <= set(columns["translation"])
-    assert "metrics.`test/accuracy`" in columns["classification"]
+    assert quality[view.task] <= set(columns)
 
 
-def test_view_that_somebody_changed_or_removed_stays_so(experiment, client):
-    found = experiment()
-    changed, removed = (f"mlflow.sharedViewState.attnlab-{task}" for task in VIEWS)
-    client.set_experiment_tag(found.experiment_id, changed, "mine")
-    client.delete_experiment_tag(found.experiment_id, removed)
-    tags = experiment().tags
-    assert tags[changed] == "mine"
-    assert removed not in tags
+def test_view_that_somebody_changed_stays_so(experiment, client):
+    found = experiment(Translation.view)
+    client.set_experiment_tag(found.experiment_id, TRANSLATION_TAG, "mine")
+    assert experiment(Translation.view).tags[TRANSLATION_TAG] == "mine"
 
 
-def test_views_of_an_earlier_version_are_replaced(experiment, client):
-    found = experiment()
-    changed = "mlflow.sharedViewState.attnlab-translation"
-    client.set_experiment_tag(found.experiment_id, changed, "old")
-    client.set_experiment_tag(found.experiment_id, "attnlab.views", "0")
-    share_views(client, client.get_experiment(found.experiment_id))
-    assert state_of(client.get_experiment(found.experiment_id).tags[changed])
+def test_view_that_somebody_removed_stays_so(experiment, client):
+    found = experiment(Translation.view)
+    client.delete_experiment_tag(found.experiment_id, TRANSLATION_TAG)
+    assert TRANSLATION_TAG not in experiment(Translation.view).tags
+
+
+def test_view_that_its_task_describes_otherwise_is_replaced(experiment):
+    before = experiment(Translation.view).tags[TRANSLATION_TAG]
+    other = replace(Translation.view, metrics=("test/chrf",))
+    after = experiment(other).tags[TRANSLATION_TAG]
+    assert state_of(before)["orderByKey"] == "metrics.`test/bleu`"
+    assert state_of(after)["orderByKey"] == "metrics.`test/chrf`"

@@ -11,8 +11,9 @@ import pytest
 from attnlab.files import write_json
 from attnlab.runs.run_folder import DONE
 from attnlab.runs.sweep_display import line_of, line_of_point, print_ranking, showing_progress
-from attnlab.runs.sweep_record import JobRecord, SweepFolder, ranking
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, as_markdown, ranking
 from attnlab.runs.sweep_settings import JobProcesses
+from attnlab.tasks.translation.task import Translation
 
 
 def job(number, status, started, ended=None, new=True):
@@ -130,7 +131,7 @@ def test_ranking_lists_the_best_point_first_and_names_failed_points_last(runs, c
         finished(runs, 3, "concat", 80.0, {"bleu": 78.0}),
         replace(job(4, "finished", 0.0, 1.0), name="unknown"),
     ]
-    print_ranking(ranking(jobs, runs), jobs)
+    print_ranking(ranking(jobs, runs), jobs, Translation.main_metrics)
     printed = capsys.readouterr().out
     heads = next(line for line in printed.splitlines() if "point" in line)
     assert [head.strip() for head in heads.strip("┃").split("┃")] == [
@@ -155,5 +156,32 @@ def test_ranking_by_a_loss_puts_the_smallest_first(runs, capsys):
         finished(runs, number, name, loss, {}, higher_is_better=False)
         for number, name, loss in ((0, "worse", 2.0), (1, "better", 1.0))
     ]
-    print_ranking(ranking(jobs, runs), jobs)
+    print_ranking(ranking(jobs, runs), jobs, Translation.main_metrics)
     assert [row[1] for row in rows_of(capsys.readouterr().out)] == ["better", "worse"]
+
+
+@pytest.mark.parametrize(
+    ("main", "headings"),
+    [
+        (("tag_accuracy", "own"), ["test tag_accuracy", "test own"]),
+        ((), ["test loss", "test own", "test tag_accuracy"]),
+        (("bleu",), ["test loss", "test own", "test tag_accuracy"]),
+    ],
+)
+def test_ranking_has_the_main_metrics_or_all_where_no_point_has_them(runs, capsys, main, headings):
+    measured = {"loss": 0.5, "own": 3.0, "tag_accuracy": 0.75, "sentences": 20}
+    jobs = [finished(runs, 0, "dot", 80.0, measured)]
+    print_ranking(ranking(jobs, runs), jobs, main)
+    heads = next(line for line in capsys.readouterr().out.splitlines() if "point" in line)
+    assert [head.strip() for head in heads.strip("┃").split("┃")][3:] == headings
+
+
+def test_markdown_of_a_ranking_has_columns_that_only_a_later_point_measured(runs):
+    jobs = [finished(runs, 0, "dot", 80.0, {}), finished(runs, 1, "general", 70.0, {"own": 3.0})]
+    table = as_markdown(ranking(jobs, runs), ["own"]).splitlines()
+    assert table[2:] == [
+        "|  | run | validation bleu | test own |",
+        "| --- | --- | --- | --- |",
+        "| 1 | dot | 80 | – |",
+        "| 2 | general | 70 | 3 |",
+    ]

@@ -1,6 +1,7 @@
 """Addresses: where they lead, and that no password of them is shown."""
 
 import json
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -12,6 +13,8 @@ from attnlab.runs.mlflow_variables import (
     with_environment,
 )
 from attnlab.runs.tracking import NoTracking
+from attnlab.tasks.classification.task import Classification
+from attnlab.tasks.translation.task import Translation
 
 
 def test_relative_sqlite_path_counts_from_the_folder_that_holds_the_runs(tracking, tmp_path):
@@ -41,16 +44,18 @@ def test_where_to_look_gives_a_command_bound_to_this_machine_and_the_page_of_the
     assert server.where_to_look(runs) == f"open http://me:***@host:5000/#/experiments?{workflow}"
 
 
-def test_where_to_look_names_the_view_of_the_task_where_the_experiment_has_it(tracking, runs):
-    tracking().connection(runs).open()
+def test_where_to_look_names_the_view_of_the_task_where_the_experiment_has_it(
+    tracking, runs, point, record
+):
+    with tracking().start(runs, point, replace(record, view=Translation.view)):
+        pass
 
-    def page(task):
-        return tracking().where_to_look(runs, task).rpartition("&")[2]
+    def page(view):
+        return tracking().where_to_look(runs, view).rpartition("&")[2]
 
-    assert page("translation") == "viewStateShareKey=attnlab-translation"
-    assert page("classification") == "viewStateShareKey=attnlab-classification"
-    assert page("tagging") == "compareRunsMode=CHART"
-    shown = tracking(experiment="template").where_to_look(runs, "translation")
+    assert page(Translation.view) == "viewStateShareKey=attnlab-translation"
+    assert page(Classification.view) == "compareRunsMode=CHART"
+    shown = tracking(experiment="template").where_to_look(runs, Translation.view)
     assert shown.endswith("compareRunsMode=CHART")
 
 
@@ -78,12 +83,12 @@ def server():
 
 
 def test_where_to_look_asks_a_server_for_the_experiment(tracking, runs, server):
-    shown = tracking(uri=server).where_to_look(runs, "translation")
+    shown = tracking(uri=server).where_to_look(runs, Translation.view)
     assert shown == (
         f"open {server}/#/experiments/7/runs?workflowType=machine_learning&compareRunsMode=CHART"
         "&viewStateShareKey=attnlab-translation"
     )
-    unknown = tracking(uri=server, experiment="new").where_to_look(runs, "translation")
+    unknown = tracking(uri=server, experiment="new").where_to_look(runs, Translation.view)
     assert unknown == f"open {server}/#/experiments?workflowType=machine_learning"
 
 

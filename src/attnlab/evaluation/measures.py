@@ -73,7 +73,7 @@ PEAK_MEGABYTES = Measure(
 )
 COSTS = (CPU_SECONDS.name, PEAK_MEGABYTES.name)
 # Counts in metrics.json that are no measures: facts of the test split.
-_FACTS = ("sentences", "target_tokens")
+FACTS = ("sentences", "target_tokens")
 
 
 def read_measures(path: Path) -> tuple[Measure, ...]:
@@ -103,7 +103,7 @@ class Measures:
 
     def in_order(self, names: Iterable[str]) -> list[str]:
         """Known names in the order of the pages, then costs, then unknown names."""
-        present = set(names) - set(_FACTS)
+        present = set(names) - set(FACTS)
         known = list(dict.fromkeys(each.name for each in self.known if each.name in present))
         return known + sorted(present - set(known))
 

@@ -244,7 +244,7 @@ def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
 
 def where_to_look(experiment: Experiment) -> str:
     """What a person types and opens to see the runs of MLflow, one or two lines."""
-    return experiment.tracking.where_to_look(experiment.paths.runs_folder, experiment.task.name)
+    return experiment.tracking.where_to_look(experiment.paths.runs_folder, experiment.task.view)
 
 
 def parameters(model: torch.nn.Module) -> dict[str, int]:
@@ -295,6 +295,8 @@ def record_of(
         tags=tags,
         name=name,
         command=command_line(),
+        main_metrics=experiment.main_metrics,
+        view=task.view,
     )
 
 

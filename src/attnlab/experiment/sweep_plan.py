@@ -23,6 +23,7 @@ from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
+from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_record import SweepRecord, short_key
 from attnlab.runs.sweep_settings import JobProcesses, job_processes
@@ -130,10 +131,18 @@ class SweepPlan:
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     @property
-    def task(self) -> str:
-        """The name of the task of all points; empty where they are of several."""
+    def view(self) -> View | None:
+        """The view of the task of all points; None where they are of several."""
         names = {experiment.task.name for experiment in self.experiments}
-        return names.pop() if len(names) == 1 else ""
+        return self.experiments[0].task.view if len(names) == 1 else None
+
+    @property
+    def main_metrics(self) -> list[str]:
+        """The metrics that a person looks at first, of any point."""
+        found: dict[str, None] = {}
+        for experiment in self.experiments:
+            found |= dict.fromkeys(experiment.main_metrics)
+        return list(found)
 
     def lead(self) -> AbstractContextManager[Any]:
         """Lead the sweep.
@@ -161,10 +170,11 @@ class SweepPlan:
             points=self.points,
             run_id=None,
             started=0.0,
+            main_metrics=self.main_metrics,
         )
         self._quieten_launchers()
         return lead_sweep(
-            record, first.tracking, first.paths.runs_folder, self.processes, self.task
+            record, first.tracking, first.paths.runs_folder, self.processes, self.view
         )
 
     def _quieten_launchers(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,7 +32,6 @@ from attnlab.runs.moved_store import (
     readable_copy,
     sqlite_file,
 )
-from attnlab.runs.shared_views import share_views
 
 # What a server or a database that went away, or refuses, makes of a call.
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, ImportError, OSError)
@@ -117,9 +116,6 @@ class Connection:
         if create:
             follow_moved_folder(self.runs_folder, self.address, first=True)
             self._check_location(client)
-            # Without them, MLflow shows its own defaults: a server that refuses tags stops nothing.
-            with suppress(MlflowException):
-                share_views(client, client.get_experiment(self.experiment_id))
         self._client = client
         return client
 

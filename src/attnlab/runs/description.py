@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attnlab.config.params import NO_REVISION, short_params
+from attnlab.evaluation.measures import FACTS
 from attnlab.runs.run_folder import RunRecord, RunState
 
-# Of the metrics of a split, those that a person looks at first.
-MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
+_MOST = 8  # metrics of a split of which nothing says which ones matter
 
 
 def description(state: RunState, metrics: Mapping[str, float]) -> str:
     """metrics: the last value of each."""
-    result = _result(metrics) if state.result is None else state.result
+    result = state.result
+    if result is None:
+        result = _result(metrics, state.record.main_metrics)
     parts = (state.record.note, result, _data(state.record), _commands(state))
     return "\n\n".join(filter(None, parts))
 
 
-def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
-    """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `MAIN`."""
+def main_metrics(metrics: Mapping[str, float], split: str, main: Sequence[str]) -> dict[str, float]:
+    """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `main`.
+
+    main: names of metrics; of a split that has none of them, the first of all are returned.
+    """
     of_split = {}
     for name, value in metrics.items():
         if name.startswith(f"{split}/"):
             _, _, metric = name.rpartition("/")
             of_split[metric] = value
-    return {name: of_split[name] for name in MAIN if name in of_split}
+    found = {name: of_split[name] for name in main if name in of_split}
+    if found:
+        return found
+    measured = [name for name in of_split if name not in FACTS]
+    return {name: of_split[name] for name in measured[:_MOST]}
 
 
-def _result(metrics: Mapping[str, float]) -> str:
+def _result(metrics: Mapping[str, float], main: Sequence[str]) -> str:
     """The main metrics of the test split, or those of the validation while there are none."""
     for split, label in (("test", "Test"), ("validation", "Latest validation")):
-        found = main_metrics(metrics, split)
+        found = main_metrics(metrics, split, main)
         if found:
             shown = " · ".join(f"{name} {value:.4g}" for name, value in found.items())
             return f"**{label}:** {shown}"

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from attnlab.files import read_own_record
+from attnlab.runs.shared_views import View
 from attnlab.training.spool import RUN_FOLDER
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
@@ -72,6 +73,8 @@ class RunRecord:
     command: the words that repeat it in a shell; a run that starts again keeps those that it
         started with.
     note: stands first in its description, Markdown.
+    main_metrics: of a split, those that a person looks at first; empty shows all.
+    view: how MLflow shows the runs of its task; None for runs of several tasks.
     """
 
     config: Mapping[str, Any]
@@ -86,6 +89,8 @@ class RunRecord:
     name: str | None = None
     command: tuple[str, ...] = ()
     note: str | None = None
+    main_metrics: tuple[str, ...] = ()
+    view: View | None = None
 
 
 @dataclass(frozen=True)

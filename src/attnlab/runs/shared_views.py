@@ -1,4 +1,4 @@
-"""Views of an experiment's runs that MLflow lists in its menu *Views*.
+"""Views of an experiment's runs, one for each task, that MLflow lists in its menu *Views*.
 
 MLflow 3.17 keeps a view as a tag of the experiment: its name and, as compressed JSON, the columns,
 the order of the runs, the sections and the charts of its page. Nothing else reads such a tag, and a
@@ -8,6 +8,7 @@ version of MLflow that keeps views elsewhere shows its own defaults.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import time
 import zlib
@@ -19,9 +20,10 @@ if TYPE_CHECKING:  # an import takes seconds
     from mlflow import MlflowClient
     from mlflow.entities import Experiment
 
-# How the views look. A view that somebody removed or changed stays so until this number changes.
-VERSION = "1"
-_VERSION_TAG, _VIEW_TAG = "attnlab.views", "mlflow.sharedViewState."
+_VIEW_TAG = "mlflow.sharedViewState."
+# The digest of a view as it was added. A view that somebody removed or changed in MLflow stays so
+# until its task describes another one.
+_ADDED_TAG = "attnlab.view."
 _PARAMS = ("attention", "padding", "teacher_forcing", "hardware", "data", "seed")
 # Of sections with the pictures of all runs: each card as wide as the page.
 _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
@@ -31,22 +33,37 @@ _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
 class View:
     """A view of the runs of one task.
 
-    id: in its address.
+    task: its name, which is in the address of the view.
     name: in MLflow's menu.
-    metrics: of the test split; the runs stand in the order of the first one, the highest first.
-    curves: metrics of the validation.
+    metrics: of the test split, `test/bleu`; the runs stand in the order of the first one, the
+        highest first. Without any, the latest run stands first.
+    curves: metrics of the validation; MLflow adds charts of those that are not named.
     images: the names of the pictures of the attention.
     """
 
-    id: str
+    task: str
     name: str
-    metrics: Sequence[str]
-    curves: Sequence[str]
-    images: Sequence[str]
+    metrics: tuple[str, ...]
+    curves: tuple[str, ...] = ()
+    images: tuple[str, ...] = ("sentence_1", "sentence_2", "sentence_3", "sentence_4")
+
+    @property
+    def id(self) -> str:
+        return f"attnlab-{self.task}"
 
     @property
     def tag(self) -> str:
         return _VIEW_TAG + self.id
+
+    @property
+    def added_tag(self) -> str:
+        return _ADDED_TAG + self.id
+
+    @property
+    def digest(self) -> str:
+        """The same for views that look the same."""
+        shown = json.dumps([self.name, self._state()])
+        return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
     def value(self, now: int) -> str:
         """The value of its tag; now: milliseconds since 1970."""
@@ -66,7 +83,7 @@ class View:
                 charts.append({"isGenerated": True, "deleted": False, **place, **card})
         return {
             "searchFilter": "params.seed != ''",  # not the runs of sweeps themselves
-            "orderByKey": metrics[0],
+            "orderByKey": metrics[0] if metrics else "attributes.start_time",
             "orderByAsc": False,
             "selectedColumns": [*params, *metrics],
             "columnOrder": [],
@@ -88,7 +105,9 @@ class View:
         sections += curves.items()
         sections.append(("validation/attention", _grid("validation/attention", self.images)))
         # MLflow adds the charts of all other metrics.
-        sections += [(name, []) for name in ("train", "Model metrics", "System metrics")]
+        of_validation = () if self.curves else ("validation",)
+        others = (*of_validation, "train", "Model metrics", "System metrics")
+        sections += [(name, []) for name in others]
         return sections
 
 
@@ -122,27 +141,6 @@ def _grid(section: str, names: Sequence[str]) -> list[dict[str, Any]]:
     return [grid, *deleted]
 
 
-TRANSLATION = View(
-    "attnlab-translation",
-    "Which attention translates best",
-    [f"test/{name}" for name in ("bleu", "exact_match", "aer", "chrf", "token_nll")],
-    [
-        "validation/free_running/bleu",
-        "validation/free_running/exact_match",
-        "validation/teacher_forced/token_nll",
-    ],
-    ["sentence_1", "sentence_2", "sentence_3", "sentence_4"],
-)
-CLASSIFICATION = View(
-    "attnlab-classification",
-    "Which attention classifies best",
-    [f"test/{name}" for name in ("accuracy", "f1", "nll")],
-    ["validation/accuracy", "validation/f1", "validation/nll"],
-    ["sentences", "confusion_matrix"],
-)
-# By the name of the task.
-VIEWS = {"translation": TRANSLATION, "classification": CLASSIFICATION}
-
 # A page of MLflow for those who train models; without it, MLflow opens that of language model apps.
 _WORKFLOW = "workflowType=machine_learning"
 EXPERIMENTS_PAGE = f"#/experiments?{_WORKFLOW}"
@@ -154,11 +152,10 @@ def charts_page(experiment_id: str, view: View | None) -> str:
     return f"#/experiments/{experiment_id}/runs?{_WORKFLOW}&compareRunsMode=CHART{shown}"
 
 
-def share_views(client: MlflowClient, experiment: Experiment) -> None:
-    """Add our views to an experiment that has not had this version of them yet."""
-    if experiment.tags.get(_VERSION_TAG) == VERSION:
+def share_view(client: MlflowClient, experiment: Experiment, view: View) -> None:
+    """Add a view to an experiment that has not had it yet."""
+    if experiment.tags.get(view.added_tag) == view.digest:
         return
     now = time.time_ns() // 1_000_000
-    for view in VIEWS.values():
-        client.set_experiment_tag(experiment.experiment_id, view.tag, view.value(now))
-    client.set_experiment_tag(experiment.experiment_id, _VERSION_TAG, VERSION)
+    client.set_experiment_tag(experiment.experiment_id, view.tag, view.value(now))
+    client.set_experiment_tag(experiment.experiment_id, view.added_tag, view.digest)

@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlab.errors import ExperimentError
-from attnlab.runs.description import main_metrics
 from attnlab.runs.sweep_record import (
     OUTPUT,
     JobRecord,
@@ -24,6 +23,8 @@ from attnlab.runs.sweep_record import (
     SweepFolder,
     heading,
     ranking,
+    ranking_columns,
+    shown_value,
 )
 from attnlab.runs.sweep_settings import JobProcesses
 from attnlab.terminal import show_problems
@@ -128,18 +129,21 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
     return f"{line}, {timedelta(seconds=seconds_left)} left"
 
 
-def print_ranking(ranked: Sequence[RankedJob], jobs: Sequence[JobRecord]) -> None:
+def print_ranking(
+    ranked: Sequence[RankedJob], jobs: Sequence[JobRecord], main_metrics: Sequence[str]
+) -> None:
     """A table of the points, the best by validation first.
 
     Points without a validation value come last, those that failed after all others.
 
     ranked: the best first, points with equal values in the order of their numbers.
     jobs: all that ended.
+    main_metrics: of the test split, those that a person looks at first.
     """
     if not jobs:
         return
     monitor = heading(ranked[0].monitor) if ranked else "validation"
-    columns = _test_columns(ranked)
+    columns = ranking_columns(ranked, main_metrics)
     table = Table(title="Ranking by validation")
     table.add_column("", justify="right")
     table.add_column("point", overflow="fold")
@@ -148,7 +152,7 @@ def print_ranking(ranked: Sequence[RankedJob], jobs: Sequence[JobRecord]) -> Non
 
     for place, each in enumerate(ranked, start=1):
         values = [each.quality, *(each.test.get(name) for name in columns)]
-        table.add_row(str(place), each.job.name, *map(_shown, values))
+        table.add_row(str(place), each.job.name, *map(shown_value, values))
 
     placed = {each.job.number for each in ranked}
     others = [job for job in jobs if job.number not in placed]
@@ -160,15 +164,3 @@ def print_ranking(ranked: Sequence[RankedJob], jobs: Sequence[JobRecord]) -> Non
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     console.print(table)
-
-
-def _test_columns(ranked: Sequence[RankedJob]) -> list[str]:
-    """The main metrics of the test split that at least one point has."""
-    present: dict[str, float] = {}
-    for each in ranked:
-        present |= each.test
-    return [f"test/{name}" for name in main_metrics(present, "test")]
-
-
-def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"

@@ -23,6 +23,7 @@ from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.project import pipeline_command
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
+from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_display import print_ranking, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
 from attnlab.runs.sweep_record import (
@@ -45,13 +46,13 @@ def lead_sweep(
     tracking: Tracking,
     runs_folder: Path,
     launcher: JobProcesses,
-    task: str = "",
+    view: View | None = None,
 ) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
     launcher: jobs on this machine end when this process does.
-    task: the name of the task of all points; empty where they are of several.
+    view: how MLflow shows the runs of the task of all points; None where they are of several.
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
@@ -69,6 +70,7 @@ def lead_sweep(
             tags=tags,
             name=f"sweep · {record.name}",
             command=record.command,
+            view=view,
         )
         # The database, the experiment and the sweep's run exist before the first job needs them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
@@ -76,7 +78,7 @@ def lead_sweep(
             folder.write(record)
             points = "1 point" if record.points == 1 else f"{record.points} points"
             print(f"sweep {record.identity} ({record.name}): {points}", file=sys.stderr)
-            print(f"MLflow: {tracking.where_to_look(runs_folder, task)}", file=sys.stderr)
+            print(f"MLflow: {tracking.where_to_look(runs_folder, view)}", file=sys.stderr)
             progress = showing_progress(
                 folder, runs_folder, record.points, launcher, record.started
             )
@@ -138,11 +140,12 @@ def _close(
     ranked = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
-    print_ranking(ranked, jobs)
+    print_ranking(ranked, jobs, record.main_metrics)
     print(_closing_line(record, finished), file=sys.stderr)
 
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
-    run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
+    table = as_markdown(ranked, record.main_metrics)
+    run.change(result=f"{table}\n\n{ended}".strip())
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
 

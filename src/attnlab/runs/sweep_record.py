@@ -38,6 +38,7 @@ class SweepRecord:
     run_id: of the sweep's own run in the tracker; None where nothing is tracked.
     started: when it was last started.
     ended: when its last job had ended; None where it was stopped before that, or runs.
+    main_metrics: of the test split, the columns of the ranking; empty shows all.
     """
 
     identity: str
@@ -49,6 +50,7 @@ class SweepRecord:
     started: float
     ended: float | None = None
     options: list[str] = field(default_factory=list)
+    main_metrics: list[str] = field(default_factory=list)
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -239,22 +241,37 @@ def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
     return [ranked for _, ranked in found]
 
 
-def as_markdown(ranked: Sequence[RankedJob]) -> str:
-    """The best job, and a table of all with links to their runs; empty for no jobs."""
+def ranking_columns(ranked: Sequence[RankedJob], main: Sequence[str]) -> list[str]:
+    """The main metrics of the test split that at least one point has, `test/bleu`."""
+    present: dict[str, float] = {}
+    for each in ranked:
+        present |= each.test
+    return [f"test/{name}" for name in main_metrics(present, "test", main)]
+
+
+def as_markdown(ranked: Sequence[RankedJob], main: Sequence[str]) -> str:
+    """The best job, and a table of all with links to their runs; empty for no jobs.
+
+    main: names of the metrics that a person looks at first.
+    """
     if not ranked:
         return ""
     best = ranked[0]
-    columns = [f"test/{name}" for name in main_metrics(best.test, "test")]
+    columns = ranking_columns(ranked, main)
     headings = ["", "run", *map(heading, [best.monitor, *columns])]
     rows = [headings, ["---"] * len(headings)]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
-        test_values = [each.test.get(name, float("nan")) for name in columns]
-        shown = [f"{value:.4g}" for value in (each.quality, *test_values)]
+        values = [each.quality, *(each.test.get(name) for name in columns)]
+        shown = map(shown_value, values)
         rows.append([str(place), _link(each.job), *shown])
 
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     line = f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}"
     return f"{line}\n\n{table}"
+
+
+def shown_value(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
 
 
 def heading(metric: str) -> str:

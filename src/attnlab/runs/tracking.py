@@ -28,7 +28,7 @@ from attnlab.runs.moved_store import (
 )
 from attnlab.runs.run import Run, UntrackedRun, Uploader, close_runs
 from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
-from attnlab.runs.shared_views import EXPERIMENTS_PAGE, VIEWS, charts_page
+from attnlab.runs.shared_views import EXPERIMENTS_PAGE, View, charts_page
 
 if TYPE_CHECKING:
     from attnlab.runs.connection import Connection
@@ -106,10 +106,10 @@ class Tracking:
         A tracker that cannot be reached is a warning, and the page waits on disk.
         """
 
-    def where_to_look(self, runs_folder: Path, task: str = "") -> str:
+    def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
         """What a person types and opens to see the runs, one or two lines.
 
-        task: the name of the task whose runs are to be seen.
+        view: of the task whose runs are to be seen.
         """
         return "tracking is off (tracking=none)"
 
@@ -258,9 +258,9 @@ class MlflowTracking(Tracking):
             uploader = self._uploader(self.connection(runs_folder))
             Run(place, run.state, uploader).log_file(page, REPORT)
 
-    def where_to_look(self, runs_folder: Path, task: str = "") -> str:
+    def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
         address, port = self.address(runs_folder), 5000
-        page = self._page(address, task)
+        page = self._page(address, view)
         if address.startswith("http"):
             return f"open {masked(address).rstrip('/')}/{page}"
 
@@ -274,9 +274,8 @@ class MlflowTracking(Tracking):
             f"http://127.0.0.1:{port}/{page}"
         )
 
-    def _page(self, address: str, task: str) -> str:
+    def _page(self, address: str, view: View | None) -> str:
         """The page of the experiment's charts; that of all experiments where it is not known."""
-        view = VIEWS.get(task)
         if address.startswith("http"):
             found, tags = _asked_server(address, self.experiment_name)
         elif address.startswith("sqlite:///"):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from mlflow.entities import (
     RunTag,
 )
 from mlflow.entities import Run as MlflowRun
+from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
@@ -46,6 +48,7 @@ from attnlab.runs.run_folder import (
     Uploaded,
     UploadedSpool,
 )
+from attnlab.runs.shared_views import share_view
 from attnlab.runs.shown_metrics import TEST, shown_points, tested_step
 from attnlab.runs.shown_params import shown_params
 from attnlab.training.spool import MetricSpool
@@ -124,6 +127,10 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
         client.delete_tag(run_id, "error")  # of an earlier try
     if record.data_digest:
         client.log_inputs(run_id, [_dataset(record, connection)])
+    if record.view is not None:
+        # Without it, MLflow shows its own defaults: a server that refuses tags stops nothing.
+        with suppress(MlflowException):
+            share_view(client, client.get_experiment(connection.experiment_id), record.view)
     return known
 
 

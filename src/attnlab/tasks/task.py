@@ -13,6 +13,7 @@ from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError
 from attnlab.files import resolve_path
 from attnlab.progress import Progress
+from attnlab.runs.shared_views import View
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -101,6 +102,24 @@ class Task(ABC):
             owner = next(each for each in type(self).__mro__ if name in vars(each))
             found.append(f"{owner.__module__}:{name}")
         return found
+
+    # What MLflow and sweeps show
+
+    @property
+    def main_metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that a person looks at first, the most important one first.
+
+        They are the columns of a sweep's ranking and the result in a run's description. By default
+        they are the headlines of the report, or else all its measures.
+        """
+        section = self.report_section()
+        return section.headlines or tuple(measure.name for measure in section.measures)
+
+    @property
+    def view(self) -> View:
+        """How the table and the charts of MLflow show the runs of this task."""
+        metrics = tuple(f"test/{name}" for name in self.main_metrics)
+        return View(self.name, f"Runs of {self.name.replace('_', ' ')}", metrics)
 
     # Checking a config
 
@@ -312,6 +331,13 @@ class Experiment:
         return {
             name: section for name, section in self.config.items() if name not in SWEEP_SECTIONS
         }
+
+    @property
+    def main_metrics(self) -> tuple[str, ...]:
+        """The metrics that a person looks at first: the task's, and those that the config adds."""
+        of_task = self.task.main_metrics
+        # Where the task names none, all are shown.
+        return (*of_task, *self.metrics) if of_task else ()
 
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
         """The identity that these sections, the state of the data and the sources determine.

@@ -19,6 +19,7 @@ from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
 from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
+from attnlab.runs.shared_views import View
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.training.settings import LOGGED_STEPS
@@ -44,6 +45,14 @@ class Classification(Task):
     prepared = LabelledData
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
     without_corpus = ("data.path=unread",)
+    main_metrics = ("accuracy", "f1", "nll")
+    view = View(
+        name,
+        "Which attention classifies best",
+        metrics=("test/accuracy", "test/f1", "test/nll"),
+        curves=("validation/accuracy", "validation/f1", "validation/nll"),
+        images=("sentences", "confusion_matrix"),
+    )
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:

@@ -20,6 +20,7 @@ from attnlab.data.row_kinds import Pairs
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
+from attnlab.runs.shared_views import View
 from attnlab.search.search import Search, attention_required
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.tasks.translation.settings import (
@@ -50,6 +51,17 @@ class Translation(Task):
     rows = Pairs
     prepared = PreparedData
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
+    main_metrics = ("bleu", "chrf", "exact_match", "aer", "token_nll")
+    view = View(
+        name,
+        "Which attention translates best",
+        metrics=("test/bleu", "test/exact_match", "test/aer", "test/chrf", "test/token_nll"),
+        curves=(
+            "validation/free_running/bleu",
+            "validation/free_running/exact_match",
+            "validation/teacher_forced/token_nll",
+        ),
+    )
 
     @property
     def same_files(self) -> tuple[str, ...]:
