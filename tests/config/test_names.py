@@ -47,6 +47,14 @@ NAMES = {
     ],
     "bahdanau · patience 4 · data seed 3 · dates · seed 1": ["training.patience=4", "data.seed=3"],
     "bahdanau · trainer benchmark true · dates · seed 1": ["+trainer.benchmark=true"],
+    "bahdanau · callbacks lr_monitor · dates · seed 1": ["callbacks=lr_monitor"],
+    "bahdanau · callbacks early_stopping · callbacks early stopping patience 4 · dates · seed 1": [
+        "callbacks=early_stopping",
+        "callbacks.early_stopping.patience=4",
+    ],
+    "bahdanau · callbacks mine · dates · seed 1": [
+        "+callbacks.mine._target_=pytorch_lightning.callbacks.LearningRateMonitor"
+    ],
     "bahdanau · copy · seed 1": ["data=copy"],  # with the tokenizer that its file chooses
     "bahdanau · mine · seed 1": ["task=classification", "data.path=corpora/mine"],
     "bahdanau · multi30k_bahdanau · multi30k · seed 1": [

@@ -18,10 +18,13 @@ from lab_extras.tagging.task import Tagging
 from lab_extras.weights import SoftmaxWithSink
 
 import attnlab
+from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.own_metrics import measured
 from attnlab.experiment.composition import compose
+from attnlab.project import CONF as PROJECT_CONF
+from attnlab.runs.shown_params import shown_params
 from attnlab.tasks.saved import task_of_evaluation
 
 SEARCH_PATH = "hydra.searchpath=[pkg://lab_extras.conf]"
@@ -69,6 +72,8 @@ def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder
     entropy = "images/validation~attention~entropy+step+20+"
     assert any(path.startswith(entropy) for path in drawn)
     assert run.data.params["attention"] == "euclidean"
+    assert run.data.params["normaliser"] == "sink"
+    assert " · normaliser sink · " in run.info.run_name
 
 
 def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
@@ -92,6 +97,41 @@ def test_foreign_choice_is_listed_and_marked_as_changed(command: Command, folder
     succeeded(command("train.py", SEARCH_PATH, "data=numbers", *other, *SHORT))
     assert "euclidean, changed" in text_of_page(folder)
     assert "numbers, changed" not in text_of_page(folder)
+
+
+FOLDERS = (PROJECT_CONF, CONF)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["data=numbers"], "bahdanau · numbers · seed 1"),
+        (["data=numbers", "data.digits=4"], "bahdanau · digits 4 · numbers · seed 1"),
+        (["model/encoder=convolutional"], "bahdanau · convolutional · dates · seed 1"),
+        (
+            ["model/normaliser=sink", "model.normaliser.initial=0.5"],
+            "bahdanau · normaliser sink · normaliser initial 0.5 · dates · seed 1",
+        ),
+        (["task=tagging"], "bahdanau · comparisons · seed 1"),
+    ],
+)
+def test_name_says_a_foreign_choice_and_what_differs_from_it(
+    overrides: list[str], name: str
+) -> None:
+    experiment = compose([SEARCH_PATH, *overrides])
+    assert readable_name(experiment.logged, folders=FOLDERS) == name
+
+
+def test_params_are_foreign_choices_and_what_differs_from_them() -> None:
+    chosen = ["task=tagging", "model/normaliser=sink", "model.encoder.hidden_size=8"]
+    params = shown_params(compose([SEARCH_PATH, *chosen]).logged, FOLDERS)
+    assert (params["task"], params["data"], params["normaliser"]) == (
+        "tagging",
+        "comparisons",
+        "sink",
+    )
+    settings = {name: value for name, value in params.items() if "." in name}
+    assert settings == {"model.encoder.hidden_size": "8"}
 
 
 def test_foreign_choices_come_from_a_folder_of_configs_too(command: Command, folder: Path) -> None:

@@ -105,11 +105,14 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfF
 
 
 def default_choices(
-    task: str, preset: str | None = None, data: str | None = None
+    task: str,
+    preset: str | None = None,
+    data: str | None = None,
+    folders: tuple[Path, ...] = (CONF,),
 ) -> dict[str, str]:
     """{group: choice} of a config that chooses no more than its task, a preset and its data."""
     chosen = {"task": task, "experiment": preset, "data": data}
-    return implied_choices({group: choice for group, choice in chosen.items() if choice})
+    return implied_choices({group: choice for group, choice in chosen.items() if choice}, folders)
 
 
 def implied_choices(
@@ -182,15 +185,47 @@ def changed_settings(written: Any, config: Mapping[str, Any]) -> Iterator[tuple[
             yield key, value
 
 
-def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
+def listed_choices(
+    group: str, section: Any, written: Any, folders: tuple[Path, ...] = (CONF,)
+) -> Iterator[str]:
+    """The choices of a group of which several go together, found by their nodes.
+
+    written: the section without them.
+    """
+    names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
+    for name in sorted(names):
+        nodes = value_at(conf_file(group, name, folders).values, group)
+        is_there = nodes and _has_nodes_of(section or {}, nodes)
+        if is_there and not _has_nodes_of(written or {}, nodes):
+            yield name
+
+
+def _has_nodes_of(section: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
+    """Whether a section has all nodes of a file, by their classes, and its plain values."""
+    for name, node in written.items():
+        if name not in section:
+            return False
+        there = section[name]
+        if not isinstance(node, Mapping):
+            if there != node:
+                return False
+        elif not isinstance(there, Mapping) or there.get("_target_") != node.get("_target_"):
+            return False
+    return True
+
+
+def choice_of(
+    group: str, node: Any, likely: str | None = None, folders: tuple[Path, ...] = (CONF,)
+) -> str | None:
     """The choice of a group whose file is closest to a section.
 
     None if no file names the section's class.
 
     likely: the choice to prefer if others are equally close.
+    folders: of configs, in the order in which they are searched.
     """
     place = group.replace("/", ".")
-    names = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+    names = sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
     if likely in names:
         names.remove(likely)
         names.insert(0, likely)
@@ -198,7 +233,7 @@ def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
     closest = None
     fewest_differences = math.inf
     for name in names:
-        written = value_at(conf_file(group, name).values, place)
+        written = value_at(conf_file(group, name, folders).values, place)
         if _class_of(written) != _class_of(node):
             continue
         count = len(list(differences(written, node)))

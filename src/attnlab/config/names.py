@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.config.choices import (
@@ -19,6 +20,7 @@ from attnlab.config.choices import (
     conf_file,
     default_choices,
     differences,
+    listed_choices,
     merged,
 )
 from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
@@ -67,30 +69,32 @@ class Words(NamedTuple):
     text: str
 
 
-def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
+def readable_name(
+    config: Mapping[str, Any], shown: Iterable[str] = (), folders: tuple[Path, ...] = (CONF,)
+) -> str:
     """The name of a config: `general · post_post · teacher forcing ratio 0.5 · dates · seed 1`.
 
     Sections may be missing or null.
 
     shown: settings and groups that are not left out where the name would become too long, such as
         those that a sweep varies.
+    folders: of configs, whose choices have their names; settings of other choices are listed.
     """
     # Keys that YAML made numbers of can only be sorted as text.
     with_text_keys = json.loads(json.dumps(with_new_names(config), default=str))
-    return _name_of(
-        json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown)
-    )
+    places = tuple(key.replace("/", ".") for key in shown)
+    return _name_of(json.dumps(with_text_keys, sort_keys=True), places, folders)
 
 
 @functools.lru_cache
-def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
+def _name_of(config_as_json: str, shown: tuple[str, ...], folders: tuple[Path, ...]) -> str:
     """The name, for which many places ask."""
     config = json.loads(config_as_json)
     short = short_params(config)
     words = []
     if "attention" in short:
         words.append("no attention" if short["attention"] == "none" else short["attention"])
-    words += _shortened(_fewest_words(config), shown)
+    words += _shortened(_fewest_words(config, folders), shown)
     if "data" in short:
         words.append(short["data"])
     if "seed" in short:
@@ -136,19 +140,20 @@ def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
         left_out.append(can_go[-1])
 
 
-def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
+def _fewest_words(config: Mapping[str, Any], folders: tuple[Path, ...]) -> list[Words]:
     """What differs from the defaults, or from a preset and its name, whichever is shorter."""
-    task = _task_of(config)
-    fewest = _different(config, task, None)
+    task = _task_of(config, folders)
+    fewest = _different(config, task, None, folders)
     cost = len(fewest)
-    for preset in _presets_of(task):
+    for preset in _presets_of(task, folders):
         if cost < 2:
             break
-        words = _different(config, task, preset)
+        words = _different(config, task, preset, folders)
         with_preset = [Words("experiment", preset), *words]
         # The name says the score in any case, and beside the preset's own it needs a second look.
-        preset_score = conf_file("experiment", preset).overrides.get("model/attention")
-        score = choice_of("model/attention", value_at(config, "model.attention"))
+        preset_score = conf_file("experiment", preset, folders).overrides.get("model/attention")
+        attention = value_at(config, "model.attention")
+        score = choice_of("model/attention", attention, folders=folders)
         has_another_score = preset_score not in (None, score)
         preset_cost = len(with_preset) + has_another_score
         if preset_cost < cost:
@@ -156,42 +161,48 @@ def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
     return fewest
 
 
-def _presets_of(task: str) -> list[str]:
+def _presets_of(task: str, folders: tuple[Path, ...]) -> list[str]:
     """The presets of a task; those that others build on come first."""
-    of_task = []
-    folder = CONF / "experiment"
-    for path in folder.rglob("*.yaml"):
-        name = path.relative_to(folder).with_suffix("").as_posix()
-        if conf_file("experiment", name).overrides.get("task", "translation") == task:
-            of_task.append(name)
-    return sorted(of_task, key=lambda name: (conf_file("experiment", name).bases, name))
+    files = {}
+    for folder in folders:
+        presets = folder / "experiment"
+        for path in presets.rglob("*.yaml"):
+            name = path.relative_to(presets).with_suffix("").as_posix()
+            files[name] = conf_file("experiment", name, folders)
+
+    of_task = [
+        name for name, file in files.items() if file.overrides.get("task", "translation") == task
+    ]
+    return sorted(of_task, key=lambda name: (files[name].bases, name))
 
 
-def _task_of(config: Mapping[str, Any]) -> str:
+def _task_of(config: Mapping[str, Any], folders: tuple[Path, ...]) -> str:
     """The task; an older model folder does not name it, but its model belongs to one."""
     task = config.get("task")
     if isinstance(task, str):  # of an older run
         return task
-    chosen = choice_of("task", task)
+    chosen = choice_of("task", task, folders=folders)
     if chosen is not None:
         return chosen
-    model = choice_of("model", config.get("model"))
+    model = choice_of("model", config.get("model"), folders=folders)
     for path in (CONF / "task").glob("*.yaml"):
-        if conf_file("task", path.stem).overrides.get("model") == model:
+        if conf_file("task", path.stem, folders).overrides.get("model") == model:
             return path.stem
     return "translation"
 
 
-def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list[Words]:
+def _different(
+    config: Mapping[str, Any], task: str, preset: str | None, folders: tuple[Path, ...]
+) -> list[Words]:
     """What differs from the defaults, or from a preset: first choices, then settings."""
     if not CONF.is_dir():
         return []
-    data = choice_of("data", config.get("data"))
-    defaults = default_choices(task, preset, data)
+    data = choice_of("data", config.get("data"), folders=folders)
+    defaults = default_choices(task, preset, data, folders)
     # Files that set values of other sections, too
-    files = [conf_file("data", data or "")]
+    files = [conf_file("data", data or "", folders)]
     if preset is not None:
-        files.append(conf_file("experiment", preset))
+        files.append(conf_file("experiment", preset, folders))
 
     choices: list[Words] = []
     settings: list[Words] = []
@@ -206,25 +217,50 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
             default = defaults.get(f"{group}@{place}", "none")
         chosen: str | None = "none"
         if node is not None or default != "none":
-            chosen = choice_of(group, node, default)
+            chosen = choice_of(group, node, default, folders)
 
         if chosen != implied.get(group, default) and place not in _ALWAYS_NAMED:
             name = chosen or choice_name(node) or as_text(node)
             choices.append(Words(place, _choice_words(place, name)))
         if chosen is None:
-            settings += _setting_words(_of_an_own_class(place, node, config, default), place)
+            usual = value_at(conf_file(place, default or "", folders).values, place)
+            settings += _setting_words(_of_an_own_class(place, node, config, usual), place)
             continue
+        file = conf_file(group, chosen, folders)
         if chosen != default:
-            implied |= conf_file(group, chosen).overrides
-        written = value_at(conf_file(group, chosen).values, group.replace("/", "."))
+            implied |= file.overrides
+        written = value_at(file.values, group.replace("/", "."))
         settings += _setting_words(_changed_settings(place, written, config, files), place)
 
     # They are no groups with one choice: what counts is how they differ from the preset.
-    for section in ("trainer", "callbacks"):
-        written = value_at(files[-1].values, section) or {}
-        changed = differences(written, config.get(section) or {}, config, f"{section}.")
-        settings += _setting_words(changed, section)
+    written = value_at(files[-1].values, "trainer") or {}
+    changed = differences(written, config.get("trainer") or {}, config, "trainer.")
+    settings += _setting_words(changed, "trainer")
+    settings += _callback_words(config, value_at(files[-1].values, "callbacks") or {}, folders)
     return [*choices, *settings]
+
+
+def _callback_words(
+    config: Mapping[str, Any], written: Any, folders: tuple[Path, ...]
+) -> list[Words]:
+    """The callbacks that a preset does not have, by their choices, and their changed settings.
+
+    written: by the preset.
+    """
+    section = config.get("callbacks") or {}
+    words = []
+    for name in listed_choices("callbacks", section, written, folders):
+        words.append(Words(f"callbacks.{name}", f"callbacks {name}"))
+        file = conf_file("callbacks", name, folders)
+        written = merged(written, value_at(file.values, "callbacks"))
+
+    settings = []
+    for key, value in differences(written, section, config, "callbacks."):
+        if isinstance(value, Mapping):  # a callback without a file
+            words.append(Words(key, key.replace(".", " ", 1)))
+        else:
+            settings.append((key, value))
+    return [*words, *_setting_words(settings, "callbacks")]
 
 
 def _changed_settings(
@@ -247,16 +283,17 @@ def _changed_settings(
 
 
 def _of_an_own_class(
-    place: str, node: Any, config: Mapping[str, Any], default: str | None
+    place: str, node: Any, config: Mapping[str, Any], usual: Any
 ) -> Iterable[tuple[str, Any]]:
     """The settings to name of a section whose class is none of ours.
 
     All of them, for their usual values are unknown; but every training has the settings of ours.
+
+    usual: the section of the default choice.
     """
     if place != "training":
         return leaves(node, place)
-    usual = value_at(conf_file(place, default or "").values, place) or {}
-    return differences(usual, node, config, f"{place}.")
+    return differences(usual or {}, node, config, f"{place}.")
 
 
 def _has_choice(config: Mapping[str, Any], place: str) -> bool:

@@ -14,6 +14,7 @@ from attnlab.config.choices import (
     changed_settings,
     conf_file,
     implied_choices,
+    listed_choices,
     merged,
     written_by,
 )
@@ -99,12 +100,8 @@ def _listed_choices(
     written: without them.
     """
     for group in _LISTED:
-        names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
-        for name in sorted(names):
-            nodes = value_at(conf_file(group, name, folders).values, group)
-            is_there = nodes and _has_nodes_of(config.get(group) or {}, nodes)
-            if is_there and not _has_nodes_of(written.get(group) or {}, nodes):
-                yield group, name
+        found = listed_choices(group, config.get(group), written.get(group), folders)
+        yield from ((group, name) for name in found)
 
 
 def _changed_lists(listed: Sequence[tuple[str, str]]) -> Iterator[Change]:
@@ -114,20 +111,6 @@ def _changed_lists(listed: Sequence[tuple[str, str]]) -> Iterator[Change]:
             yield Change(group, f"{group}={names[0]}", "none")
         elif names:
             yield Change(group, f"{group}=[{','.join(names)}]", "none")
-
-
-def _has_nodes_of(section: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
-    """Whether a section has all nodes of a file, by their classes, and its plain values."""
-    for name, node in written.items():
-        if name not in section:
-            return False
-        there = section[name]
-        if not isinstance(node, Mapping):
-            if there != node:
-                return False
-        elif not isinstance(there, Mapping) or there.get("_target_") != node.get("_target_"):
-            return False
-    return True
 
 
 def _changed_settings(written: Any, config: Mapping[str, Any]) -> Iterator[Change]:

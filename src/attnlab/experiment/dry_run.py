@@ -28,6 +28,7 @@ from attnlab.config.names import readable_name
 from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
 from attnlab.experiment.evaluation import write_evaluation
+from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.preparation import prepared_folder, write_prepared
 from attnlab.experiment.run import parameters
 from attnlab.experiment.training import keep_model, make_batches, make_module, make_trainer
@@ -152,7 +153,7 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             evaluation_seconds = _evaluation_seconds(seconds, rows=data.sizes["test"])
         start_seconds = watch.started - began
         return Estimate(
-            name=readable_name(experiment.logged),
+            name=readable_name(experiment.logged, folders=config_folders()),
             parameters=watch.parameters,
             steps=steps,
             seconds_a_step=watch.seconds_a_step,

@@ -30,7 +30,7 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import Measures
 from attnlab.evaluation.own_metrics import RecordedMetric, measured
-from attnlab.experiment.hydra_config import changed_values
+from attnlab.experiment.hydra_config import changed_values, config_folders
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.run import (
     ExperimentRun,
@@ -252,7 +252,7 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     for config in configs:
         # The search that a model was trained beside is not the one that it is evaluated with.
         config.pop("search", None)
-    names = [readable_name(config) for config in configs]
+    names = [readable_name(config, folders=config_folders()) for config in configs]
     models = " + ".join(names)
     if len(models) > LONGEST_ENSEMBLE:
         digest = config_digest({"names": names})[:4]

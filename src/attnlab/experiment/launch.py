@@ -19,7 +19,7 @@ from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.command_callback import command_leads_sweeps, leading_sweeps
 from attnlab.experiment.command_help import check_options, help_with_groups_shown
-from attnlab.experiment.hydra_config import check_search_path
+from attnlab.experiment.hydra_config import check_search_path, config_folders
 from attnlab.experiment.hydra_job import overrides
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
@@ -65,7 +65,8 @@ def _run_job(main: Callable[[DictConfig], Any], config: DictConfig) -> Any:
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
         if command_leads_sweeps():  # what follows imports torch, which takes seconds
-            echo(f"{readable_name(_as_written(config))}: checking its config")
+            name = readable_name(_as_written(config), folders=config_folders())
+            echo(f"{name}: checking its config")
         with chdir(node.runtime.cwd), _same_tracker_after():
             return main(config)
 
@@ -74,7 +75,7 @@ def _run_job(main: Callable[[DictConfig], Any], config: DictConfig) -> Any:
     output = Path(node.runtime.output_dir)
     try:
         with (
-            running(node.job.num, given, output, _as_written(config)),
+            running(node.job.num, given, output, _as_written(config), config_folders()),
             chdir(node.runtime.cwd),
             _same_tracker_after(),
         ):

@@ -24,6 +24,7 @@ from attnlab.config.names import readable_name
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.formed_attention import FOLDER as FORMED
+from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.hydra_job import command_line
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
@@ -37,6 +38,7 @@ from attnlab.runs.run_folder import (
     clear,
     reset_without_checkpoint,
 )
+from attnlab.runs.shown_params import shown_params
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo, log
@@ -221,7 +223,7 @@ def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
     with torch.device("meta"), ShapesAlone():
         sizes = experiment.task.sizes(data)
         counts = parameters(experiment.model(**sizes, padding=experiment.padding))
-    name = readable_name(experiment.logged)
+    name = readable_name(experiment.logged, folders=config_folders())
     total = sum(counts.values())
     parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
@@ -283,6 +285,7 @@ def record_of(
         name = job.record.name
 
     task = experiment.task
+    folders = config_folders()
     return RunRecord(
         config=config,
         identity=identity,
@@ -295,6 +298,8 @@ def record_of(
         tags=tags,
         name=name,
         command=command_line(),
+        title=readable_name(config, folders=folders),
+        params=shown_params(config, folders),
         main_metrics=experiment.main_metrics,
         view=task.view,
     )

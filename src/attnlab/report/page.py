@@ -25,6 +25,7 @@ from attnlab.plots.curves import curve_panels
 from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import render
 from attnlab.plots.svg import Chart
+from attnlab.project import CONF
 from attnlab.report.asked import Asked
 from attnlab.report.small_map import SmallMap
 from attnlab.tasks.report_section import ReportSection
@@ -44,6 +45,7 @@ def write_report(
     training: Path,
     evaluation: Path,
     into: Path,
+    folders: tuple[Path, ...] = (CONF,),
 ) -> None:
     """Write `into`/index.html, whole or not at all; the same inputs give the same bytes.
 
@@ -57,6 +59,7 @@ def write_report(
         section: of the experiment's task.
         own_metrics: that the config adds, by name.
         data, training, evaluation: what the other stages wrote.
+        folders: of configs, that the experiment was composed of.
 
     Raises:
         ExperimentError: a file is missing, or is no JSON.
@@ -76,7 +79,7 @@ def write_report(
 
     page = {
         **content,
-        "title": readable_name(config),
+        "title": readable_name(config, folders=folders),
         "measured": measured,
         "metrics": metrics,
         "headlines": headlines,

@@ -153,6 +153,7 @@ def write_page(
         training=training,
         evaluation=evaluation,
         into=into,
+        folders=config_folders(),
     )
 
 

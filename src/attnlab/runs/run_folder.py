@@ -73,6 +73,8 @@ class RunRecord:
     command: the words that repeat it in a shell; a run that starts again keeps those that it
         started with.
     note: stands first in its description, Markdown.
+    title: the name of its experiment; None takes that of the config by the choices of conf/ alone.
+    params: its params in MLflow; None as for the title.
     main_metrics: of a split, those that a person looks at first; empty shows all.
     view: how MLflow shows the runs of its task; None for runs of several tasks.
     """
@@ -89,6 +91,8 @@ class RunRecord:
     name: str | None = None
     command: tuple[str, ...] = ()
     note: str | None = None
+    title: str | None = None
+    params: Mapping[str, str] | None = None
     main_metrics: tuple[str, ...] = ()
     view: View | None = None
 

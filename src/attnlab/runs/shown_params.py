@@ -8,10 +8,12 @@ run's artifacts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from attnlab.config.choices import changed_settings, choice_of, default_choices, written_by
 from attnlab.config.params import choice_name, dotted_params, short_params, value_at
+from attnlab.project import CONF
 
 # Groups whose choices are params, wherever their section is in the config.
 _GROUPS = (
@@ -30,24 +32,28 @@ _BESIDE_THE_EXPERIMENT = (
 _ANY_DATA = ("hub", "labelled")
 
 
-def shown_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """The choices and the settings that differ from their files. Sections may be missing."""
-    choices = dict(_choices(config))
+def shown_params(config: Mapping[str, Any], folders: tuple[Path, ...] = (CONF,)) -> dict[str, str]:
+    """The choices and the settings that differ from their files. Sections may be missing.
+
+    folders: of configs, in the order in which they are searched.
+    """
+    choices = dict(_choices(config, folders))
     params = {group.rpartition("/")[2]: choice for group, choice in choices.items()}
     short = short_params(config)
     if choices.get("data") in (None, *_ANY_DATA) and "data" in short:
         params["data"] = short["data"]
     if "seed" in config:
         params["seed"] = str(config["seed"])
-    return {**params, **_changed(config, choices)}
+    return {**params, **_changed(config, choices, folders)}
 
 
-def _choices(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
     """(group, choice) of each group whose section the config has.
 
     A section with a class of the user's is named by the class.
     """
-    defaults = default_choices(choice_of("task", config.get("task")) or "translation")
+    task = choice_of("task", config.get("task"), folders=folders) or "translation"
+    defaults = default_choices(task, folders=folders)
     for group in _GROUPS:
         place = group.replace("/", ".")
         section, _, name = place.rpartition(".")
@@ -57,16 +63,18 @@ def _choices(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         node, default = above[name], defaults.get(group, "none")
         # null is a choice of some groups, as the initialisation of torch.
         is_none = node is None and default == "none"
-        choice = "none" if is_none else choice_of(group, node, default)
+        choice = "none" if is_none else choice_of(group, node, default, folders)
         shown = choice or choice_name(node)
         if shown is not None:
             yield group, shown
 
 
-def _changed(config: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, str]:
+def _changed(
+    config: Mapping[str, Any], choices: Mapping[str, str], folders: tuple[Path, ...]
+) -> dict[str, str]:
     """The settings that differ from the files of these choices."""
     task = choices.get("task", "translation")
-    written = written_by({**default_choices(task), **choices})
+    written = written_by({**default_choices(task, folders=folders), **choices}, folders)
     changed = {}
     for key, value in changed_settings(written, config):
         section, _, _ = key.partition(".")

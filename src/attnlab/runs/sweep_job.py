@@ -19,6 +19,7 @@ import psutil
 
 from attnlab.config.names import readable_name
 from attnlab.errors import masked
+from attnlab.project import CONF
 from attnlab.runs.sweep_record import (
     OUTPUT,
     JobRecord,
@@ -65,13 +66,18 @@ def current_job() -> SweepJob | None:
 
 @contextmanager
 def running(
-    number: int, overrides: Sequence[str], output: Path, config: Mapping[str, Any]
+    number: int,
+    overrides: Sequence[str],
+    output: Path,
+    config: Mapping[str, Any],
+    folders: tuple[Path, ...] = (CONF,),
 ) -> Iterator[SweepJob | None]:
     """Run a job of a sweep: `with running(...) as job`.
 
     The record of the job ends as finished or, where something is raised, as failed.
 
     config: of what the job runs, composed, not checked yet.
+    folders: of configs, that it was composed of.
 
     Yields None where no sweep's first process leads. What the job prints goes to
     `output/output.log`.
@@ -83,7 +89,7 @@ def running(
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
-    name = _distinct_name(readable_name(config, sweep.varies), number, choices, folder)
+    name = _distinct_name(readable_name(config, sweep.varies, folders), number, choices, folder)
     now = time.time()
     record = JobRecord(
         number, name, choices, list(overrides), "running", sweep.started, now, str(output)

@@ -103,11 +103,11 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     they never change.
     """
     state, record = run.state, run.state.record
-    params = shown_params(record.config)
+    params = shown_params(record.config) if record.params is None else record.params
 
     known = None if run.run_id is None else connection.find_run(run.run_id)
     if known is None:
-        name = record.name or readable_name(record.config)
+        name = record.name or _title(record)
         known = client.create_run(connection.experiment_id, state.started, _tags(state), name)
         run.note_uploaded(Uploaded(known.info.run_id, layout=LAYOUT))
     run_id = known.info.run_id
@@ -132,6 +132,11 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
         with suppress(MlflowException):
             share_view(client, client.get_experiment(connection.experiment_id), record.view)
     return known
+
+
+def _title(record: RunRecord) -> str:
+    """The name of the experiment of a run."""
+    return record.title or readable_name(record.config)
 
 
 def _tags(state: RunState) -> dict[str, str]:
@@ -234,7 +239,7 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
     kind = "model" if record.served is None else record.served.kind
     params = client.get_run(run_id).data.params
     # The characters that MLflow refuses
-    name = re.sub("[/:.%\"']", "_", readable_name(record.config))
+    name = re.sub("[/:.%\"']", "_", _title(record))
     model = client.create_logged_model(
         known.info.experiment_id, name, run_id, params=params, model_type=kind
     )
