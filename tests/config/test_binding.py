@@ -217,7 +217,7 @@ from attnlab.model.encoders.encoder import Encoder
 class OwnScore(Score):
     def __init__(self, scale: float, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.scale, self.keys_size = scale, key_size
+        self.scale, self.projected_key_size = scale, key_size
 
     def forward(self, query, keys):
         return self.scale * query @ keys.transpose(1, 2)

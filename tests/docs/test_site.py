@@ -117,7 +117,7 @@ def test_pages_of_linked_files_show_their_text(pages, site):
 def test_python_api_shows_signatures_and_lists_settings(site):
     shown = (site / "api" / "score.html").read_text(encoding="utf-8")
     assert "project_keys" in shown
-    assert "<li><code>keys_size</code>: width A of the projected keys" in shown
+    assert "<li><code>projected_key_size</code>: width A of the projected keys" in shown
 
 
 def test_notebook_page_shows_its_heat_map(pages, site):

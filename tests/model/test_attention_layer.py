@@ -321,7 +321,7 @@ class Scaled(Score):
 
     def __init__(self, query_size, key_size, scale=2.0):
         super().__init__()
-        self.keys_size, self.scale = key_size, scale
+        self.projected_key_size, self.scale = key_size, scale
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return self.scale * (query @ keys.transpose(1, 2))
@@ -332,6 +332,18 @@ class Bare(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return query @ keys.transpose(1, 2)
+
+
+class FormerName(Bare):
+    """Set in its constructor."""
+
+    def __init__(self, query_size, key_size):
+        super().__init__()
+        self.keys_size = key_size
+
+
+class FormerNameOfTheClass(Bare):
+    keys_size = 4
 
 
 class Sharpened(Normaliser):
@@ -420,6 +432,11 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
         ({"score": "concat", "size": "8"}, ValueError, f"{SIZE} '8'"),
         ({"score": "concat", "sise": 8}, TypeError, "sise is not a setting; ConcatScore has: size"),
         ({"size": 8}, TypeError, f"size {NO_SETTINGS}"),
+        *(
+            ({"score": former, **more}, ValueError, "sets keys_size, which is called projected_key")
+            for former in (FormerName, FormerNameOfTheClass)
+            for more in ({}, {"projection": 4})
+        ),
         ({"score": Scaled(4, 4), "scale": 8}, TypeError, f"scale {NO_SETTINGS}"),
         ({"scope": "local_p", "score": "cosine", "x": 1}, TypeError, f"x {OTHER_SETTINGS}"),
         (

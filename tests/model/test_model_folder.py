@@ -56,7 +56,7 @@ from attnlab.model.attention.score import Score
 class EuclideanScore(Score):
     def __init__(self, scale: float, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.scale, self.keys_size = scale, query_size
+        self.scale, self.projected_key_size = scale, query_size
         self.W = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys):

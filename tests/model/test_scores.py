@@ -148,7 +148,7 @@ def test_v_is_born_between_plus_and_minus_one_over_the_root_of_its_width(build):
     assert -1 / 20 <= found.v.min() < -0.9 / 20
     assert 0.9 / 20 < found.v.max() <= 1 / 20
     if isinstance(found, Score):
-        assert found.keys_size == 400
+        assert found.projected_key_size == 400
     if isinstance(found, NormedBahdanauScore):
         assert found.g.item() == pytest.approx(1 / 20)
 

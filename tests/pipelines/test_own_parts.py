@@ -305,7 +305,7 @@ def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(
     refused(
         command("train.py", *tiny, "model/coverage=see2017"),
         "coverage needs the width of the projected keys",
-        "keys_size",
+        "projected_key_size",
     )
 
 

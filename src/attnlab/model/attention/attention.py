@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
-from attnlab.model.attention.score import Score
+from attnlab.model.attention.score import Score, refuse_former_names
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.scopes import Scope, Window
@@ -61,6 +61,7 @@ class Attention(nn.Module):
         self, score: Score, normaliser: Normaliser, scope: Scope, coverage: Coverage | None = None
     ) -> None:
         super().__init__()
+        refuse_former_names(score)
         self.score = score
         self.normaliser = normaliser
         self.scope = scope

@@ -26,7 +26,7 @@ class BahdanauScore(Score):
         self, size: PositiveInt, bias: bool = False, *, query_size: int, key_size: int
     ) -> None:
         super().__init__()
-        self.keys_size = size
+        self.projected_key_size = size
         self.W = nn.Linear(query_size, size, bias=bias)
         self.U = nn.Linear(key_size, size, bias=bias)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))

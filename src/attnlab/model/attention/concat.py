@@ -24,7 +24,7 @@ class ConcatScore(Score):
 
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size, self.query_size = size, query_size
+        self.projected_key_size, self.query_size = size, query_size
         self.W = nn.Linear(query_size + key_size, size, bias=False)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 

@@ -25,7 +25,7 @@ class CosineScore(Score):
     def __init__(self, initial_scale: PositiveFloat, *, query_size: int, key_size: int) -> None:
         super().__init__()
         check_equal_widths("cosine", query_size, key_size)
-        self.keys_size = key_size
+        self.projected_key_size = key_size
         self.g = nn.Parameter(torch.tensor(float(initial_scale)))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

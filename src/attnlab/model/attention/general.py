@@ -12,7 +12,7 @@ class GeneralScore(Score):
 
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size = query_size
+        self.projected_key_size = query_size
         self.W = nn.Linear(key_size, query_size, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ class LocationScore(Score):
 
     def __init__(self, max_length: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size = 1
+        self.projected_key_size = 1
         self.max_length = max_length
         self.W = nn.Linear(query_size, max_length, bias=False)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
-from attnlab.model.attention.score import Score
+from attnlab.model.attention.score import Score, refuse_former_names
 from attnlab.model.normalisers import Normaliser, Softmax
 from attnlab.model.scopes import GlobalScope, Scope
 
@@ -34,12 +34,13 @@ class LinearProjection(Score):
         self.P = nn.Linear(query_size, size, bias=False)
         self.R = nn.Linear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
+        refuse_former_names(self.score)
         if self.score.by_position:
             raise ValueError(
                 "the location and uniform scores have no keys to project; choose "
                 "model/projection=none (of attnlab.Attention: no projection)"
             )
-        self.keys_size = self.score.keys_size
+        self.projected_key_size = self.score.projected_key_size
 
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.score.project_keys(self.R(keys))
@@ -83,12 +84,15 @@ class Mechanism:
                 "coverage is added to the keys, but the location and uniform scores have none; "
                 "choose model/coverage=none"
             )
-        if self.coverage is not None and score.keys_size is None:
+        if self.coverage is not None and score.projected_key_size is None:
             raise ValueError(
                 f"coverage needs the width of the projected keys, which {type(score).__name__} "
-                "does not give; set keys_size in its constructor, or choose model/coverage=none"
+                "does not give; set projected_key_size in its constructor, or choose "
+                "model/coverage=none"
             )
-        coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
+        coverage = None
+        if self.coverage is not None:
+            coverage = self.coverage(key_size=score.projected_key_size)
         return Attention(score, self.normaliser(), self.scope(query_size=query_size), coverage)
 
 

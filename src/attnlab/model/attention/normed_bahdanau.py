@@ -23,7 +23,7 @@ class NormedBahdanauScore(Score):
 
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size = size
+        self.projected_key_size = size
         self.W = nn.Linear(query_size, size, bias=False)
         self.U = nn.Linear(key_size, size)  # its bias is b
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))

@@ -15,7 +15,7 @@ class ScaledDotScore(Score):
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
         check_equal_widths("scaled dot", query_size, key_size)
-        self.keys_size = key_size
+        self.projected_key_size = key_size
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return query @ keys.transpose(1, 2) / math.sqrt(query.shape[-1])

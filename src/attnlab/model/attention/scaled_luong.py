@@ -16,7 +16,7 @@ class ScaledLuongScore(Score):
 
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size = query_size
+        self.projected_key_size = query_size
         self.W = nn.Linear(key_size, query_size, bias=False)
         self.g = nn.Parameter(torch.ones(()))
 

@@ -15,7 +15,8 @@ class Score(nn.Module, ABC):
 
     longest_source: the name of its setting that limits the tokens of a source, `<eos>` included;
         None where any source can be read.
-    keys_size: width A of the projected keys, which coverage needs; None where a score does not say.
+    projected_key_size: width A of the projected keys, which coverage needs; None where a score does
+        not say.
     by_position: True where the query is compared with positions; `project_keys` is then given
         positions (B, S).
     """
@@ -23,7 +24,7 @@ class Score(nn.Module, ABC):
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
 
     longest_source: ClassVar[str | None] = None
-    keys_size: int | None = None
+    projected_key_size: int | None = None
     by_position = False
 
     def __init__(self) -> None:
@@ -39,6 +40,15 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """query (B, T, H) and projected keys (B, S, A) -> scores (B, T, S)."""
+
+
+def refuse_former_names(score: Score) -> None:
+    """Raise ValueError where a score sets an attribute by the name that it once had."""
+    if hasattr(score, "keys_size"):
+        raise ValueError(
+            f"{type(score).__name__} sets keys_size, which is called projected_key_size now; "
+            "rename it in the class"
+        )
 
 
 def check_equal_widths(name: str, query_size: int, key_size: int) -> None:

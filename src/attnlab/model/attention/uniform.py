@@ -17,7 +17,7 @@ class UniformScore(Score):
 
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        self.keys_size = 1
+        self.projected_key_size = 1
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return query.new_zeros(len(query), query.shape[1], keys.shape[1])
