@@ -16,6 +16,7 @@ from lab_extras.metrics import Repetition
 from lab_extras.tagging.predictor import SentenceTagger
 from lab_extras.tagging.task import Tagging
 from lab_extras.weights import SoftmaxWithSink
+from test_refusals import refused
 
 import attnlab
 from attnlab.config.names import readable_name
@@ -86,6 +87,26 @@ def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
     assert isinstance(translator("4 0 7").text, str)
     weights = translator("4 0 7").attention
     assert (weights.sum(axis=1) < 1).all()  # the sink has the rest
+
+
+def test_evaluation_of_foreign_parts_names_the_choices_that_allow_them(
+    trained: Ended, command: Command, folder: Path
+) -> None:
+    (info,) = folder.glob("runs/data/*/data.json")
+    paths = (f"paths.model={the_model(folder)}", f"paths.data={info.parent}", "tracking=none")
+    refused(
+        command("evaluate.py", SEARCH_PATH, *paths),
+        "loading the model in",
+        "repeat the choices that the model was trained with",
+        "model/attention=euclidean",
+        "model/encoder=convolutional",
+    )
+    refused(
+        command("evaluate.py", *paths),
+        "model/encoder=<the choice of lab_extras.encoders.ConvolutionalEncoder, by hydra",
+    )
+    parts = [choice for choice in OWN_PARTS if choice.startswith("model/")]
+    succeeded(command("evaluate.py", SEARCH_PATH, *parts, *paths))
 
 
 def test_foreign_choice_is_listed_and_marked_as_changed(command: Command, folder: Path) -> None:

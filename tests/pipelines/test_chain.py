@@ -132,7 +132,7 @@ def test_evaluation_refuses_a_damaged_model_and_data_of_another_vocabulary(
     config = json.loads((model / "config.json").read_text())
     config["model"]["encoder"]["_target_"] = "os.system"
     (model / "config.json").write_text(json.dumps(config))
-    evaluation_is_refused("model of this model folder names classes of os")
+    evaluation_is_refused("would run code of os")
     shutil.rmtree(model)
     evaluation_is_refused("must be a model folder")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from attnlab.config.identity import config_digest, target_modules
+from attnlab.config.choices import choice_of
+from attnlab.config.identity import config_digest, foreign_modules, target_modules
 from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
+from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.evaluation_files import (
@@ -93,6 +95,8 @@ def evaluate_model_folder(experiment: Experiment) -> Path:
         raise ExperimentError(
             "paths.model and paths.data must name a model folder and the prepared data; give both"
         )
+    for folder in (resolve_path(paths.model), *experiment.ensemble_folders):
+        _check_own_code(experiment, folder)
     line = environment_note(experiment.config["tracking"])
     if line:
         echo(line)
@@ -104,6 +108,38 @@ def evaluate_model_folder(experiment: Experiment) -> Path:
     model, data = resolve_path(paths.model), resolve_path(paths.data)
     evaluate_and_track(experiment, model, data, into)
     return into
+
+
+def _check_own_code(experiment: Experiment, model_folder: Path) -> None:
+    """Raise ExperimentError where a model has parts of modules that the command does not name."""
+    read_facts(model_folder)  # it is a model folder
+    config = read_config(model_folder)
+    sections = {name: config.get(name) for name in ("task", "model")}
+    foreign = foreign_modules(sections, allow=set(target_modules(experiment.config)))
+    if foreign:
+        choices = " ".join(_own_choices(sections, foreign))
+        raise ExperimentError(
+            f"loading the model in {model_folder} would run code of {', '.join(foreign)}. Where "
+            f"you trust it, repeat the choices that the model was trained with: {choices}"
+        )
+
+
+def _own_choices(sections: Mapping[str, Any], modules: Collection[str]) -> Iterator[str]:
+    """The choices of a model whose classes are of these modules, as one types them."""
+    nodes = dict(sections)
+    model = sections["model"]
+    if isinstance(model, Mapping):
+        nodes |= {f"model/{name}": part for name, part in model.items()}
+
+    for group, node in nodes.items():
+        target = node.get(TARGET) if isinstance(node, Mapping) else None
+        if not isinstance(target, str) or target.rpartition(".")[0] not in modules:
+            continue
+        choice = choice_of(group, node, folders=config_folders())
+        if choice is None:
+            yield f"{group}=<the choice of {target}, by hydra.searchpath or --config-dir>"
+        else:
+            yield f"{group}={choice}"
 
 
 def write_evaluation(
