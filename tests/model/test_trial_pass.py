@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -32,6 +33,19 @@ class ScoreOfOneQuery(Score):
 class ScoreOfOtherWidths(ScoreOfOneQuery):
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return query @ keys[..., 1:].transpose(1, 2)
+
+
+class ScoreOfBrokenFile(ScoreOfOneQuery):
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return query * json.loads("{")
+
+
+class ScoreWithoutBaseConstructor(Score):
+    def __init__(self, *, query_size: int, key_size: int) -> None:
+        self.scale = query_size**-0.5
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return self.scale * query @ keys.transpose(1, 2)
 
 
 class Sigmoid(Normaliser):
@@ -100,6 +114,18 @@ def test_failing_part_is_refused_with_the_line_that_fails() -> None:
     found = problem(score(ScoreOfOtherWidths))
     where = rf"fails in {re.escape(__file__)}, line \d+, in forward: RuntimeError: "
     assert re.search(where, found)
+
+
+def test_part_that_fails_in_the_standard_library_is_refused_with_its_own_line() -> None:
+    found = problem(score(ScoreOfBrokenFile))
+    where = rf"fails in {re.escape(__file__)}, line \d+, in forward: JSONDecodeError: "
+    assert re.search(where, found)
+
+
+def test_part_that_skips_the_base_constructor_is_refused() -> None:
+    assert problem(score(ScoreWithoutBaseConstructor)).endswith(
+        "ScoreWithoutBaseConstructor.__init__ must call super().__init__()"
+    )
 
 
 def test_weights_whose_rows_do_not_sum_to_one_are_refused_unless_they_say_so() -> None:

@@ -93,6 +93,7 @@ def construct(
         raise ExperimentError(
             f"{place}{target.__name__} cannot be made: {failure_of(error, target)}"
         ) from error
+    _raise_if_any(path, _skipped_base_constructor(made))
     _raise_if_any(path, _wrong_attributes(made))
     return made
 
@@ -163,6 +164,13 @@ def _missing_class_attributes(target: type) -> Iterator[str]:
                 f"{target.__name__} lacks {name}, which every {_seam(target)} sets as an attribute "
                 "of its class"
             )
+
+
+def _skipped_base_constructor(made: object) -> Iterator[str]:
+    """A sentence for a torch module without what the constructor of `nn.Module` gives it."""
+    torch = sys.modules.get("torch")  # importing it takes seconds; a module's own code has done so
+    if torch is not None and isinstance(made, torch.nn.Module) and "_modules" not in vars(made):
+        yield f"{type(made).__name__}.__init__ must call super().__init__()"
 
 
 def _wrong_attributes(made: object) -> Iterator[str]:

@@ -5,6 +5,7 @@ Axes: B batch, T target length, S source length, D encoder output, L layers.
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ SOURCE_LENGTHS = (3, 2)
 TARGET_LENGTHS = (4, 3)
 # How far the sum of a row of weights may be from 1, in the lowest precision of a training.
 TOLERANCE = 0.02
+# Folders of installed packages.
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 class ContractError(Exception):
@@ -94,12 +97,20 @@ def try_model(
 
 def _place_of(error: Exception) -> str:
     """Where the user's own code failed: the last of its lines in the traceback."""
-    own = Path(__file__).parents[1]
-    libraries = (Path(torch.__file__).parent, own)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not any(Path(frame.filename).is_relative_to(library) for library in libraries):
+        if not _is_of_library(Path(frame.filename)):
             return f" in {frame.filename}, line {frame.lineno}, in {frame.name}"
     return ""
+
+
+def _is_of_library(file: Path) -> bool:
+    """Whether a file is of attnlab, torch or Python's standard library."""
+    attnlab, torch_folder = Path(__file__).parents[1], Path(torch.__file__).parent
+    if file.is_relative_to(attnlab) or file.is_relative_to(torch_folder):
+        return True
+    # A user's package may be installed inside the folder of the standard library.
+    is_installed = not INSTALLED.isdisjoint(file.parts)
+    return file.is_relative_to(sysconfig.get_path("stdlib")) and not is_installed
 
 
 @contextmanager
