@@ -7,9 +7,22 @@ from pathlib import Path
 
 import pytest
 from entry_points import ATTENTIONS, Command, Ended
+from omegaconf import ListConfig, OmegaConf
+
+from attnlab.experiment.hydra_config import SEVERAL_CHOICES
+from attnlab.project import CONF
 
 CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
+    "list of choices": (
+        "model/attention=[dot,general]",
+        "error: model/attention takes one choice, got [dot,general]; with -m, write "
+        "model/attention=dot,general\n",
+    ),
+    "list of one choice": (
+        "search=[greedy]",
+        "error: search takes one choice, got [greedy]; write search=greedy\n",
+    ),
     "renamed preset": (
         "experiment=lesson_bahdanau",
         "error: experiment=lesson_bahdanau is now experiment=lesson/bahdanau\n",
@@ -34,6 +47,25 @@ CHOICES = {
         "training.foo is not a setting; training has: accumulate, average_checkpoints",
     ),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),
+    "key that the file of a logger leaves out": (
+        ("loggers=csv", "loggers.csv.save_dir=/tmp/x"),
+        "loggers.csv.save_dir is a setting that the config leaves out; write "
+        "+loggers.csv.save_dir=... to set it\n",
+    ),
+    "key that the file of an optimizer leaves out": (
+        ("training/optimizer=sgd", "training.optimizer.nesterov=true"),
+        "training.optimizer.nesterov is a setting that the config leaves out; write "
+        "+training.optimizer.nesterov=... to set it\n",
+    ),
+    "key of a callback that is not chosen": (
+        "callbacks.early_stopping.patience=3",
+        "callbacks.early_stopping is not chosen; write callbacks=early_stopping, or "
+        "callbacks=[...,early_stopping] beside others\n",
+    ),
+    "key of a callback beside others": (
+        ("callbacks=lr_monitor", "callbacks.early_stopping.patience=3"),
+        "callbacks.early_stopping is not chosen; write callbacks=early_stopping",
+    ),
     "place of a key": (
         "hidden_size=4",
         "did you mean model.encoder.hidden_size or model.decoder.hidden_size?",
@@ -160,10 +192,22 @@ def left(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(("override", "said"), CHOICES.values(), ids=CHOICES)
 def test_bad_override_is_refused_in_a_sentence(
-    command: Command, folder: Path, override: str, said: str
+    command: Command, folder: Path, override: str | tuple[str, ...], said: str
 ) -> None:
-    refused(command("train.py", override), said)
+    overrides = (override,) if isinstance(override, str) else override
+    refused(command("train.py", *overrides), said)
     assert left(folder) == []
+
+
+def test_groups_of_several_choices_are_the_lists_of_the_config() -> None:
+    lists = {
+        group
+        for entry in OmegaConf.load(CONF / "config.yaml").defaults
+        if entry != "_self_"
+        for group, choice in entry.items()
+        if isinstance(choice, ListConfig)
+    }
+    assert lists == set(SEVERAL_CHOICES) - {"experiment", "debug"}
 
 
 COMBINATIONS = {

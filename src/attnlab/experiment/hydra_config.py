@@ -22,12 +22,16 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from attnlab.config.choices import conf_file
 from attnlab.config.params import value_at
 from attnlab.config.renamed import new_choice, new_name
+from attnlab.config.signature import settings_of
+from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
 from attnlab.project import CONF
 from attnlab.runs.sweep_settings import directions, workers
 
 PRESETS = "experiment"
+# Groups of which several choices go together: the lists in conf/config.yaml, and presets.
+SEVERAL_CHOICES = ("trainer", "callbacks", "loggers", "metrics", "pictures", PRESETS, "debug")
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 
 # Which way a sweep's objectives are better depends on what training monitors.
@@ -49,7 +53,7 @@ def compose_config(
 
 def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig:
     """As `compose_config`, with the config folders of the running command."""
-    check_search_path(overrides)
+    check_overrides(overrides)
     try:
         return hydra.compose(name, list(overrides), return_hydra_config=True)
     except Exception as error:
@@ -94,7 +98,38 @@ def groups(folders: Sequence[Path] = (CONF,)) -> dict[str, list[str]]:
     return {place: sorted(choices) for place, choices in sorted(found.items())}
 
 
-def check_search_path(arguments: Sequence[str]) -> None:
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Raise ExperimentError for overrides that Hydra accepts and only partly follows."""
+    _check_search_path(arguments)
+    _check_single_choices(arguments)
+
+
+def _check_single_choices(arguments: Sequence[str]) -> None:
+    """Raise ExperimentError for a list of choices where a group takes one.
+
+    Hydra itself merges their files, of which the last one wins.
+    """
+    problems = []
+    single = groups().keys() - set(SEVERAL_CHOICES)
+    for argument in arguments:
+        group = argument.partition("=")[0].partition("@")[0].lstrip("+")
+        if group not in single or "=[" not in argument:
+            continue
+        choices = _listed(argument)
+        if len(choices) > 1:
+            several = ",".join(choices)
+            problems.append(
+                f"{group} takes one choice, got [{several}]; with -m, write {group}={several}"
+            )
+        elif choices:
+            problems.append(
+                f"{group} takes one choice, got [{choices[0]}]; write {group}={choices[0]}"
+            )
+    if problems:
+        raise ExperimentError(problems)
+
+
+def _check_search_path(arguments: Sequence[str]) -> None:
     """Raise ExperimentError for a place of `hydra.searchpath=[...]` that does not exist.
 
     Hydra itself only warns, and goes on without the choices in it.
@@ -103,7 +138,7 @@ def check_search_path(arguments: Sequence[str]) -> None:
     for argument in arguments:
         if not argument.startswith("hydra.searchpath="):
             continue
-        for address in _addresses(argument):
+        for address in _listed(argument):
             if not _exists(address):
                 problems.append(
                     "hydra.searchpath must list folders that exist, such as file://my_conf, and "
@@ -114,7 +149,7 @@ def check_search_path(arguments: Sequence[str]) -> None:
         raise ExperimentError(problems)
 
 
-def _addresses(override: str) -> list[str]:
+def _listed(override: str) -> list[str]:
     """The values of a list in an override; empty where Hydra itself refuses it."""
     try:
         values = PARSER.parse_override(override).value()
@@ -340,6 +375,10 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     renamed = new_name(full_key)
     if renamed:
         return f"{full_key} is now {renamed}"
+    if place in SEVERAL_CHOICES and key in groups().get(place, ()):
+        return (
+            f"{full_key} is not chosen; write {place}={key}, or {place}=[...,{key}] beside others"
+        )
     if not isinstance(parent, DictConfig) or not parent:
         return (
             f"{full_key} is not a setting, for {place} holds no settings; "
@@ -350,6 +389,10 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     is_of_the_user = not str(parent.get("_target_", "attnlab.")).startswith("attnlab.")
     if not names and is_of_the_user:  # a file that leaves out what has a default
         return f"{full_key} is not a setting; {place} holds none; write +{full_key}=... to add it"
+    if _is_left_out(parent, key):
+        return (
+            f"{full_key} is a setting that the config leaves out; write +{full_key}=... to set it"
+        )
     # A name that is spelled alike, or else the same name further inside
     above = f"{place}." if place else ""
     similar = difflib.get_close_matches(key, names, n=1)
@@ -362,6 +405,15 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
         f"{full_key} is not a setting; {hint}{place or 'the config'} has: "
         f"{', '.join(names) or 'no settings'}"
     )
+
+
+def _is_left_out(node: DictConfig, key: str) -> bool:
+    """Whether the class of a node has this setting, with a default that no file repeats."""
+    try:
+        target = class_named(node.get(TARGET), object)
+    except ValueError:  # which the checks of the composed config explain
+        return False
+    return key in settings_of(target)
 
 
 def _places_named(node: Any, key: str, path: str = "") -> Iterator[str]:

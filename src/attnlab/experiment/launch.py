@@ -19,7 +19,7 @@ from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.command_callback import command_leads_sweeps, leading_sweeps
 from attnlab.experiment.command_help import check_options, help_with_groups_shown
-from attnlab.experiment.hydra_config import check_search_path, config_folders
+from attnlab.experiment.hydra_config import check_overrides, config_folders
 from attnlab.experiment.hydra_job import overrides
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
@@ -40,7 +40,7 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
         if help_with_groups_shown():
             return
         check_options(sys.argv[1:])
-        check_search_path(sys.argv[1:])
+        check_overrides(sys.argv[1:])
         with leading_sweeps() if leads_sweeps else nullcontext():
             application()
 
