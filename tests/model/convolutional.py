@@ -21,4 +21,5 @@ class NamelessEncoder(ConvolutionalEncoder):
 
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
         x = self.words(source).masked_fill(~source_mask.unsqueeze(2), 0)
-        return Encoded(x, RecurrentState(torch.tanh(self.summary(x.mean(1))).unsqueeze(0)))
+        mean = x.sum(1) / source_mask.sum(1, keepdim=True)
+        return Encoded(x, RecurrentState(torch.tanh(self.summary(mean)).unsqueeze(0)))

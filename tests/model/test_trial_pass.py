@@ -40,6 +40,11 @@ class ScoreOfBrokenFile(ScoreOfOneQuery):
         return query * json.loads("{")
 
 
+class ScoreOfNothing(ScoreOfOneQuery):
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return query @ keys.transpose(1, 2) * torch.nan
+
+
 class ScoreWithoutBaseConstructor(Score):
     def __init__(self, *, query_size: int, key_size: int) -> None:
         self.scale = query_size**-0.5
@@ -59,7 +64,7 @@ class ShiftedSoftmax(Normaliser):
 
 
 class Embeddings(Encoder):
-    """Embeddings alone, whose mean is the state."""
+    """Embeddings alone, whose mean is the state; pads count for nothing."""
 
     layers_told = 1
 
@@ -70,8 +75,26 @@ class Embeddings(Encoder):
         self.state_shape = StateShape(layers=self.layers_told, size=128, has_cell=False)
 
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        outputs = self.embedding(source).masked_fill(~source_mask.unsqueeze(2), 0)
+        mean = outputs.sum(1) / source_mask.sum(1, keepdim=True)
+        return Encoded(outputs, RecurrentState(mean.unsqueeze(0)))
+
+
+class PadsInState(Embeddings):
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
         outputs = self.embedding(source)
-        return Encoded(outputs, RecurrentState(outputs.mean(1).unsqueeze(0)))
+        return Encoded(outputs, RecurrentState(outputs.mean(1).tanh().unsqueeze(0)))
+
+
+class PadsInCell(Embeddings):
+    def __init__(self, *, source_vocabulary_size: int) -> None:
+        super().__init__(source_vocabulary_size=source_vocabulary_size)
+        self.state_shape = StateShape(layers=1, size=128, has_cell=True)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        encoded = super().forward(source, source_mask)
+        cell = self.embedding(source).mean(1).unsqueeze(0)
+        return Encoded(encoded.outputs, RecurrentState(encoded.final.hidden, cell))
 
 
 class TwoLayersTold(Embeddings):
@@ -148,6 +171,18 @@ def test_encoder_that_lets_pads_change_a_token_is_refused_unless_pads_are_read()
         problem(*encoder(PadsLeak))
     )
     compose([*SMALL, *encoder(PadsLeak), "padding.recurrence=read"])
+
+
+@pytest.mark.parametrize("kind", [PadsInState, PadsInCell])
+def test_encoder_that_lets_pads_change_its_state_is_refused_unless_pads_are_read(kind) -> None:
+    assert f"{kind.__name__} returns another final state when a pad stands beside" in (
+        problem(*encoder(kind))
+    )
+    compose([*SMALL, *encoder(kind), "padding.recurrence=read"])
+
+
+def test_score_of_nan_is_refused() -> None:
+    assert "model: ScoreOfNothing returns NaN among the scores; " in problem(score(ScoreOfNothing))
 
 
 def test_trial_leaves_random_numbers_as_they_were() -> None:

@@ -21,6 +21,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.normalisers import Normaliser
+from attnlab.model.recurrence import RecurrentState
 
 WORD = 4  # the first token id that is not special
 SOURCE_LENGTHS = (3, 2)
@@ -129,7 +130,7 @@ def _checked_parts(model: nn.Module) -> Iterator[None]:
 
 
 def _check_pads(model: nn.Module, padding: Padding) -> None:
-    """Check that an encoder gives a sentence the same vectors with and without a pad beside it."""
+    """Check that pads change neither the vectors that an encoder gives nor its final state."""
     if padding.recurrence == "read":
         return  # whoever chooses this wants to see what pads do
     batch = trial_batch(padding)
@@ -150,6 +151,22 @@ def _check_pads(model: nn.Module, padding: Padding) -> None:
                 "the sentence; use source_mask to set pads to zero before each layer that mixes "
                 "tokens, or choose padding.recurrence=read"
             )
+        if not _has_same_state(padded.final, shorter, unpadded.final):
+            raise ContractError(
+                f"{type(encoder).__name__} returns another final state when a pad stands beside "
+                "the sentence; use source_mask to leave pads out of it, or choose "
+                "padding.recurrence=read"
+            )
+
+
+def _has_same_state(batch: RecurrentState, row: int, alone: RecurrentState) -> bool:
+    """Whether a row of a batch has the state that its sentence has alone."""
+    in_batch = batch.select(torch.tensor([row]))
+    if not torch.allclose(in_batch.hidden, alone.hidden, atol=1e-3):
+        return False
+    if in_batch.cell is None or alone.cell is None:
+        return True
+    return torch.allclose(in_batch.cell, alone.cell, atol=1e-3)
 
 
 def _is_ours(part: nn.Module) -> bool:
@@ -159,13 +176,13 @@ def _is_ours(part: nn.Module) -> bool:
 def _check_score(score: nn.Module, inputs: tuple[Tensor, Tensor], scores: Any) -> None:
     query, keys = inputs
     expected = (len(query), query.shape[1], keys.shape[1])
-    _check_shape(score, "scores", scores, "(B, T, S)", expected)
+    _check_tensor(score, "scores", scores, "(B, T, S)", expected)
 
 
 def _check_weights(normaliser: nn.Module, inputs: tuple[Tensor], weights: Any) -> None:
     (scores,) = inputs
     name = type(normaliser).__name__
-    _check_shape(normaliser, "weights", weights, "(..., S), as the scores", tuple(scores.shape))
+    _check_tensor(normaliser, "weights", weights, "(..., S), as the scores", tuple(scores.shape))
 
     hidden = scores == -torch.inf
     if bool((weights[hidden] != 0).any()):
@@ -194,12 +211,12 @@ def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: A
 
     rows, length = source.shape
     outputs_shape = (rows, length, encoder.output_size)
-    _check_shape(encoder, "outputs", encoded.outputs, "(B, S, output_size)", outputs_shape)
+    _check_tensor(encoder, "outputs", encoded.outputs, "(B, S, output_size)", outputs_shape)
 
     state = encoder.state_shape
     final_shape = (state.layers, rows, state.size)
     legend = "(state_shape.layers, B, state_shape.size)"
-    _check_shape(encoder, "final.hidden", encoded.final.hidden, legend, final_shape)
+    _check_tensor(encoder, "final.hidden", encoded.final.hidden, legend, final_shape)
     if state.has_cell != (encoded.final.cell is not None):
         raise ContractError(
             f"{name} says state_shape.has_cell={state.has_cell}, but its final.cell is "
@@ -207,7 +224,7 @@ def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: A
         )
 
 
-def _check_shape(
+def _check_tensor(
     part: nn.Module, what: str, found: Any, legend: str, expected: tuple[int, ...]
 ) -> None:
     name = type(part).__name__
@@ -219,6 +236,11 @@ def _check_shape(
         raise ContractError(
             f"{name} returns {what} of the shape {tuple(found.shape)}, expected {legend} = "
             f"{expected}"
+        )
+    if bool(found.isnan().any()):
+        raise ContractError(
+            f"{name} returns NaN among the {what}; look for 0 / 0, for the root or the logarithm "
+            "of a negative number, and for infinity - infinity"
         )
 
 
