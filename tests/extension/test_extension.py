@@ -275,6 +275,10 @@ class Failing(TooFew):
         return rows[0]["no such column"]
 
 
+class BetterUp(TooFew):
+    better = "up"
+
+
 def test_metric_that_breaks_its_contract_is_named_with_what_it_must_return() -> None:
     rows = [{"hypothesis": "a"}, {"hypothesis": "b"}]
     with pytest.raises(ExperimentError, match=r"metrics.few: TooFew.statistics must return .*2, 1"):
@@ -288,6 +292,10 @@ def test_metric_that_breaks_its_contract_is_named_with_what_it_must_return() -> 
     [
         ("+metrics.bleu._target_=lab_extras.metrics.Repetition", "task=translation has a metric"),
         ("+metrics.mine._target_=lab_extras.scores.EuclideanScore", "metrics.mine._target_ must"),
+        (
+            f"+metrics.mine._target_={__name__}.BetterUp",
+            "metrics.mine: BetterUp.better must be ↑, ↓ or empty text, got 'up'",
+        ),
         ("+metrics.mine=repetition", "metrics.mine must be a CorpusMetric"),
         ("+metrics={mine: {_target_: lab_extras.metrics.Repetition, case: 3}}", "true or false"),
         ("+pictures.mine._target_=lab_extras.pictures.Entropy", "has no"),

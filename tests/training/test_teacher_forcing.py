@@ -20,6 +20,7 @@ from attnlab.batch import Batch, Padding
 from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
 from attnlab.training.teacher_forcing import (
     ConstantTeacherForcing,
     ExponentialTeacherForcing,
@@ -209,3 +210,33 @@ def test_coins_do_not_depend_on_pads_or_processes(coin):
         assert by_pair(batch_of(lengths, "pre", rows=rows), step) == whole
         shares = [by_pair(batch_of(lengths[i::2], rows=rows[i::2]), step) for i in (0, 1)]
         assert shares[0] | shares[1] == whole
+
+
+class Late(TeacherForcing):
+    def __init__(self, ratio: float) -> None:
+        self.ratio = ratio
+
+    def ratio_at(self, step: int) -> float:
+        return self.ratio if step else 1.0
+
+
+@pytest.mark.parametrize("ratio", [7.0, -0.1, math.nan])
+def test_ratio_that_is_no_probability_is_refused_at_its_step(ratio: float) -> None:
+    batch = batch_of([3])
+    assert toss(Late(ratio), 0, batch, seed=1) is None
+    message = r"training.teacher_forcing: Late.ratio_at\(2\) must be between 0 and 1, got "
+    with pytest.raises(ExperimentError, match=message):
+        toss(Late(ratio), 2, batch, seed=1)
+
+
+class Seven(TeacherForcing):
+    def ratio_at(self, step: int) -> float:
+        return 7.0
+
+
+def test_ratio_that_is_no_probability_at_the_first_step_is_refused_at_composition() -> None:
+    own = f"training.teacher_forcing={{_target_: {__name__}.Seven}}"
+    with pytest.raises(
+        ExperimentError, match=r"Seven.ratio_at\(0\) must be between 0 and 1, got 7"
+    ):
+        compose(["training/teacher_forcing=constant", "~training.teacher_forcing", f"+{own}"])

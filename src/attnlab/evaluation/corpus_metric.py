@@ -9,13 +9,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.errors import show
 from attnlab.evaluation.measures import Measure
 
+Better = Literal["↑", "↓", ""]
 Rows = Sequence[Mapping[str, Any]]
 """Lines of the file with a row a sentence: hypotheses.jsonl or predictions.jsonl."""
 
@@ -36,7 +38,7 @@ class CorpusMetric(ABC):
     """
 
     label: ClassVar[str] = ""
-    better: ClassVar[Literal["↑", "↓", ""]] = "↑"
+    better: ClassVar[Better] = "↑"
     digits: ClassVar[int] = 4
     meaning: ClassVar[str] = ""
     least: ClassVar[float] = -math.inf
@@ -51,6 +53,12 @@ class CorpusMetric(ABC):
     @abstractmethod
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """(B, K) sums over the sentences of a sample -> (B,) the metric of each sample."""
+
+    def problems(self) -> list[str]:
+        """What is wrong with the attributes of the class, a sentence each."""
+        if self.better in get_args(Better):
+            return []
+        return [f"{type(self).__name__}.better must be ↑, ↓ or empty text, got {show(self.better)}"]
 
     @property
     def signature(self) -> str:

@@ -86,7 +86,7 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model "
                 "folder could not be read; give the value itself"
             )
-    problems = [*task.check(bound), *_taken_names(task, bound["metrics"]), *of_trainer]
+    problems = [*task.check(bound), *_metric_problems(task, bound["metrics"]), *of_trainer]
     if problems:
         raise ExperimentError(problems)
     if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
@@ -125,16 +125,20 @@ def _try_model(task: Task, bound: Mapping[str, Any]) -> None:
     )
 
 
-def _taken_names(task: Task, metrics: Mapping[str, Any]) -> list[str]:
-    """Problems with metrics of the user's that have the name of one of the task's own."""
+def _metric_problems(task: Task, metrics: Mapping[str, CorpusMetric]) -> list[str]:
+    """Problems with metrics of the user's: their names, and what their classes say."""
     if not metrics:
         return []  # what the pages know of a task is slow to import
     taken = {measure.name for measure in task.report_section().known.known}
-    return [
-        f"metrics.{name}: task={task.name} has a metric of this name; choose another one"
-        for name in metrics
-        if name in taken
-    ]
+
+    problems = []
+    for name, metric in metrics.items():
+        if name in taken:
+            problems.append(
+                f"metrics.{name}: task={task.name} has a metric of this name; choose another one"
+            )
+        problems += [f"metrics.{name}: {problem}" for problem in metric.problems()]
+    return problems
 
 
 def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from attnlab.batch import Batch
+from attnlab.errors import ExperimentError, show
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Coin = Literal["token", "sequence", "batch"]
@@ -112,6 +113,17 @@ class InverseSigmoidTeacherForcing(TeacherForcing):
         return shrunk / (shrunk + 1)
 
 
+def checked_ratio(forcing: TeacherForcing, step: int) -> float:
+    """The ratio at a step; raises ExperimentError where a class returns no probability."""
+    ratio = forcing.ratio_at(step)
+    if not 0 <= ratio <= 1:  # true of NaN, too
+        raise ExperimentError(
+            f"training.teacher_forcing: {type(forcing).__name__}.ratio_at({step}) must be between "
+            f"0 and 1, got {show(ratio)}"
+        )
+    return ratio
+
+
 def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor | None:
     """The tosses of a batch, (B, T) bool: True feeds the reference.
 
@@ -124,7 +136,7 @@ def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor 
     A coin depends on the seed, the step and the pair (for a token, also on its position among the
     pair's tokens), and on nothing else: neither pads nor the number of processes change it.
     """
-    ratio = forcing.ratio_at(step)
+    ratio = checked_ratio(forcing, step)
     if ratio == 1:
         return None
 

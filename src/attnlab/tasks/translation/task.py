@@ -17,6 +17,7 @@ from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData, short_text
 from attnlab.data.row_kinds import Pairs
+from attnlab.errors import ExperimentError
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
@@ -30,6 +31,7 @@ from attnlab.tasks.translation.settings import (
     TranslationTraining,
 )
 from attnlab.training.settings import LOGGED_STEPS
+from attnlab.training.teacher_forcing import checked_ratio
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -82,6 +84,10 @@ class Translation(Task):
                 "data.tokenizer.joint is false; choose data.tokenizer.joint=true or "
                 "model.tied_embeddings=target"
             )
+        try:
+            checked_ratio(bound["training"].teacher_forcing, step=0)
+        except ExperimentError as error:
+            problems += error.problems
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {
