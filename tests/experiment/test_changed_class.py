@@ -35,6 +35,19 @@ def test_setting_left_in_a_preset_is_refused_with_its_origin(tmp_path: Path) -> 
     assert raised.value.problems[0] == LEFT_OVER
 
 
+def test_setting_of_a_preset_for_another_choice_is_refused_with_the_preset() -> None:
+    chosen = ["experiment=sutskever2014", "model/initialisation=bahdanau"]
+    with pytest.raises(ExperimentError) as raised:
+        compose(chosen)
+    (problem,) = raised.value.problems
+    assert problem.startswith("model.initialisation.radius is not a setting; ")
+    assert problem.endswith(
+        "; experiment=sutskever2014 sets it, for another choice of model/initialisation: remove it "
+        "with ~model.initialisation.radius"
+    )
+    compose([*chosen, "~model.initialisation.radius"])
+
+
 def test_class_composes_once_the_left_setting_is_removed() -> None:
     chosen = compose(
         [

@@ -229,30 +229,55 @@ def _with_task(problem: str, task: Task) -> str:
 
 
 def _with_origin(problem: str, choices: Mapping[str, str], values: Mapping[str, Any]) -> str:
-    """The problem, with a hint where the user never wrote the unknown setting.
-
-    A preset or `model.attention._target_=...` that changes the class of a node alone leaves it with
-    the settings of the choice that it had before.
-    """
+    """The problem, with a hint where a file wrote the unknown setting and the user did not."""
     unknown = re.match(r"([\w.]+)\.(\w+) is not a setting;", problem)
     if unknown is None:
         return problem
     place, setting = unknown.groups()
+    origin = _of_former_class(place, setting, choices, values) or _of_preset(
+        place, setting, choices
+    )
+    return f"{problem}; {origin}" if origin else problem
+
+
+def _of_former_class(
+    place: str, setting: str, choices: Mapping[str, str], values: Mapping[str, Any]
+) -> str:
+    """Where a setting is from whose node changed its class alone; empty if it is not of this kind.
+
+    A preset or `model.attention._target_=...` that changes the class leaves the node with the
+    settings of the choice that it had before.
+    """
     group = place.replace(".", "/")
     choice = choices.get(group)
     if choice is None:
-        return problem
+        return ""
 
     written = value_at(conf_file(group, choice, config_folders()).values, place)
     if not isinstance(written, Mapping) or setting not in written:
-        return problem
+        return ""
     if written.get(TARGET) == value_at(values, f"{place}.{TARGET}"):
-        return problem
+        return ""
     return (
-        f"{problem}; the file of {group}={choice} sets it, and it stays where {place}.{TARGET} "
+        f"the file of {group}={choice} sets it, and it stays where {place}.{TARGET} "
         f"alone is changed: remove it with ~{place}.{setting}, or write a file for the class and "
         f"choose that, {group}=<its name>"
     )
+
+
+def _of_preset(place: str, setting: str, choices: Mapping[str, str]) -> str:
+    """The preset that writes a setting for the class of its own choice; empty where none does."""
+    for group in ("debug", "experiment"):  # the former goes over the latter
+        preset = choices.get(group)
+        if preset is None:
+            continue
+        written = value_at(conf_file(group, preset, config_folders()).values, place)
+        if isinstance(written, Mapping) and setting in written:
+            return (
+                f"{group}={preset} sets it, for another choice of {place.replace('.', '/')}: "
+                f"remove it with ~{place}.{setting}"
+            )
+    return ""
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
