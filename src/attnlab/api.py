@@ -25,7 +25,7 @@ def load(
     Args:
         model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`,
             `models:/<name>/<version>`, `models:/<name>/latest`.
-        allow: modules outside of attnlab whose classes the model may name.
+        allow: modules outside of attnlab whose classes the model may name, or the name of one.
         tracking_uri: MLflow's; None is the one that MLflow is set to, or else the database in the
             folder `runs`.
 

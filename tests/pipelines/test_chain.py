@@ -309,3 +309,29 @@ def test_search_that_cannot_write_the_references_of_its_split_is_a_warning(tmp_p
         "raise search.max_length" in err
     )
     assert "validation" not in err
+
+
+def test_ctrl_c_before_a_checkpoint_says_that_nothing_was_saved(
+    command: Command, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnlab.experiment.training.make_module", interrupted)
+    ended = command("train.py", *tiny, "tracking=none")
+    assert ended.code == 130
+    assert ended.err.endswith(
+        "nothing was saved yet; the same command starts the training again\nstopped by Ctrl-C\n"
+    )
+
+
+def test_ctrl_c_after_a_training_does_not_say_that_nothing_was_saved(
+    command: Command, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnlab.experiment.run.ExperimentRun.publish", interrupted)
+    ended = command("train.py", *tiny, "tracking=none")
+    assert ended.code == 130
+    assert "nothing was saved" not in ended.err

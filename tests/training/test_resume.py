@@ -169,6 +169,15 @@ def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(
     assert steps.taken + again.taken == list(range(20))
 
 
+def test_ctrl_c_before_the_first_step_says_that_nothing_was_saved(train, capfd):
+    asked = Asked(signal.SIGINT, 0, "on_train_epoch_start")
+    with pytest.raises(SystemExit):
+        train(**CHOICES, callbacks=[asked], folder="broken")
+    said = capfd.readouterr().err
+    assert "Ctrl-C: nothing was saved yet; the same command starts the training again\n" in said
+    assert "saved at step" not in said
+
+
 class Steps(pl.Callback):
     def __init__(self):
         self.taken = []

@@ -103,10 +103,15 @@ def foreign_modules(node: Any, allow: Collection[str] = ()) -> list[str]:
 
     A module in `allow` stands for the modules inside it, too.
     """
-    allowed = (PACKAGE, *allow)
+    allowed = (PACKAGE, *allowed_modules(allow))
     return sorted(
         module for module in set(target_modules(node)) if not _is_inside_any(module, allowed)
     )
+
+
+def allowed_modules(allow: Collection[str]) -> tuple[str, ...]:
+    """The modules of an argument `allow`; a single text is one module, not its letters."""
+    return (allow,) if isinstance(allow, str) else tuple(allow)
 
 
 def _is_inside_any(module: str, packages: Iterable[str]) -> bool:

@@ -157,7 +157,7 @@ def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
         log.info(line) if job else echo(line)
     update_job(identity=folder.name, data=str(data.folder))
 
-    with experiment_lock(folder), ExitStack() as tracking:
+    with experiment_lock(folder), _report_unsaved_interrupt(folder), ExitStack() as tracking:
         is_finished = (folder / DONE).is_file() and not experiment.rerun
         update_job(new=not is_finished)
         run = ExperimentRun(experiment, data, folder, is_finished=is_finished, _tracking=tracking)
@@ -181,6 +181,26 @@ def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
             if is_finished:
                 run.upload()
         yield run
+
+
+@contextmanager
+def _report_unsaved_interrupt(point: Path) -> Iterator[None]:
+    """On Ctrl-C, say whether nothing of the training is on disk that another one resumes from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not _has_checkpoint(point):
+            print(
+                "nothing was saved yet; the same command starts the training again",
+                file=sys.stderr,
+            )
+        raise
+
+
+def _has_checkpoint(point: Path) -> bool:
+    """Whether a training in this folder has finished, or come to a checkpoint."""
+    came_to = (point / DONE, point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST)
+    return any(path.is_file() for path in came_to)
 
 
 def _of_another_process(
@@ -461,8 +481,7 @@ def reset_experiment_folder(experiment: Experiment, point: Path) -> None:
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):
             held.enter_context(experiment_lock(lock.parent))
-        came_to = (point / DONE, point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST)
-        if not any(path.is_file() for path in came_to) and reset_without_checkpoint(point):
+        if not _has_checkpoint(point) and reset_without_checkpoint(point):
             clear(point, "lock", RUN_FOLDER)
             return
         experiment.tracking.close_runs(experiment.paths.runs_folder, point)

@@ -169,10 +169,10 @@ class LastCheckpoint(Checkpoint):
     def _stop(self, trainer: pl.Trainer, number: int) -> None:
         if trainer.is_global_zero:
             name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            print(
-                f"{name}: saved at step {trainer.global_step}; the same command resumes from there",
-                file=sys.stderr,
-            )
+            saved = f"saved at step {trainer.global_step}; the same command resumes from there"
+            if not self._path.is_file():
+                saved = "nothing was saved yet; the same command starts the training again"
+            print(f"{name}: {saved}", file=sys.stderr)
         self._signals.handle(number)
 
     def _save_between_steps(self, trainer: pl.Trainer) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, Batch
+from attnlab.config.identity import allowed_modules
 from attnlab.config.target import TARGET
 from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import make_batch
@@ -214,7 +215,7 @@ class Translator(Predictor):
         self.target_tokenizer = target_tokenizer
         self.cleaning = cleaning
         self._search = dict(search)
-        self._allow = tuple(allow)
+        self._allow = allowed_modules(allow)
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
