@@ -387,15 +387,17 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     no_settings = ("_target_", "_partial_", "hydra")
     names = sorted(str(name) for name in parent if name not in no_settings)
     is_of_the_user = not str(parent.get("_target_", "attnlab.")).startswith("attnlab.")
-    if not names and is_of_the_user:  # a file that leaves out what has a default
-        return f"{full_key} is not a setting; {place} holds none; write +{full_key}=... to add it"
-    if _is_left_out(parent, key):
-        return (
-            f"{full_key} is a setting that the config leaves out; write +{full_key}=... to set it"
-        )
     # A name that is spelled alike, or else the same name further inside
     above = f"{place}." if place else ""
     similar = difflib.get_close_matches(key, names, n=1)
+    # Importing attnlab's own classes takes seconds; their files name nearly all of their settings.
+    is_misspelt = bool(similar) and not is_of_the_user
+    if not is_misspelt and _is_left_out(parent, key):
+        return (
+            f"{full_key} is a setting that the config leaves out; write +{full_key}=... to set it"
+        )
+    if not names and is_of_the_user:
+        return f"{full_key} is not a setting; {place} holds none; write +{full_key}=... to add it"
     meant = [f"{above}{name}" for name in similar]
     if not meant:
         inside = _places_named(OmegaConf.to_container(parent, resolve=False), key, above)

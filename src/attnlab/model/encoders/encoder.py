@@ -69,8 +69,8 @@ class Encoder(nn.Module, ABC):
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
         """Return the encoded source.
 
-        Pads may stand in front of a sentence or behind it. Nothing that a real token gets may
-        depend on them, unless `padding.recurrence` is "read".
+        Pads may stand in front of a sentence or behind it. Neither what a real token gets nor the
+        final state may depend on them, unless `padding.recurrence` is "read".
 
         Args:
             source: (B, S) long, token ids.
