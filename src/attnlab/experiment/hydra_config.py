@@ -309,12 +309,15 @@ def _missing_choice(path: str, options: Sequence[str]) -> str:
     """An error for a choice that a group has no file for.
 
     path: `model/attention/dott`.
-    options: the files of the group, without those in folders of it.
+    options: the files beside it, as Hydra lists them.
     """
     group, _, choice = path.rpartition("/")
-    if path.startswith(f"{PRESETS}/"):
-        group, choice = PRESETS, path.removeprefix(f"{PRESETS}/")
-        options = sorted({*options, *groups()[PRESETS]})
+    if group.startswith(f"{PRESETS}/"):
+        folder = group.removeprefix(f"{PRESETS}/")
+        group, choice = PRESETS, f"{folder}/{choice}"
+        # Which folder Hydra lists differs between its versions.
+        presets = groups(config_folders())[PRESETS]
+        options = [preset for preset in presets if preset.startswith(f"{folder}/")] or presets
     renamed = new_choice(group, choice)
     if renamed is not None:
         return f"{group}={choice} is now {group}={renamed}"
