@@ -78,15 +78,36 @@ def test_answer_calls_a_far_better_system_better_with_its_interval(tmp_path: Pat
     assert pair.p < 0.05
 
 
-def test_answer_about_equal_systems_is_that_no_difference_is_certain(tmp_path: Path) -> None:
+def test_answer_about_like_systems_names_the_leader_and_that_nothing_is_certain(
+    tmp_path: Path,
+) -> None:
     findings = found(of_systems(tmp_path, {"dot": 0.5, "general": 0.52}, (1, 2, 3)))
     (answer,) = answered(findings)
     assert answer.kind == "open"
     assert re.fullmatch(
-        r"No difference is certain between \w+ and \w+ \(\+[\d.]+ BLEU; -[\d.]+ to \+[\d.]+, "
+        r"\w+ is ahead, but no difference is certain: to \w+ \(\+[\d.]+ BLEU; -[\d.]+ to \+[\d.]+, "
         r"3 seeds\)\.",
         answer.text,
     )
+
+
+def test_undecided_answer_names_the_largest_gap_first(tmp_path: Path) -> None:
+    systems = {"dot": 0.6, "general": 0.58, "concat": 0.5, "location": 0.56}
+    compared = of_systems(tmp_path, systems, (1, 2))
+    gaps = []
+    for answer in answered(found(compared)):
+        if answer.kind == "open":
+            gaps = [float(gap) for gap in re.findall(r"\(\+([\d.]+) BLEU", answer.text)]
+    assert len(gaps) > 1
+    assert gaps == sorted(gaps, reverse=True)
+
+
+def test_rule_names_the_correction_of_factors_where_there_are_some(
+    findings: Findings, tmp_path: Path
+) -> None:
+    assert "own pairs" in rule(findings, factors_of(findings))
+    plain = found(of_systems(tmp_path, {"dot": 0.9, "general": 0.3}, (1, 2)))
+    assert "own pairs" not in rule(plain, factors_of(plain))
 
 
 def test_answer_of_a_loss_gives_the_gain_of_the_lower_value(tmp_path: Path) -> None:
@@ -112,7 +133,7 @@ def test_one_seed_each_gives_no_verdict_no_letters_and_no_p(tmp_path: Path) -> N
     assert answer.text.startswith("Nothing is known about which of the 2 systems is better")
     assert findings.letters["bleu"] == {}
     assert [pair.p for pair in findings.pairs] == [None]
-    assert "needs two seeds or more" in rule(findings)
+    assert "needs two seeds or more" in rule(findings, factors_of(findings))
     assert compared.more_seeds == (
         "python pipelines/train.py -m model/attention=dot,general seed=3,1,2,4,5"
     )

@@ -206,7 +206,7 @@ def test_short_names_and_system_names_are_unique() -> None:
 
 
 def write(compared: ComparedRuns, findings: Findings, into: Path) -> str:
-    write_comparison(compared, findings, into, sentences=2)
+    write_comparison(compared, findings, into, sentences=10)
     return (into / "index.html").read_text(encoding="utf-8")
 
 
@@ -238,7 +238,11 @@ def test_comparison_page_begins_with_its_answer(
 ) -> None:
     text = words(write(compared, findings, tmp_path / "comparison"))
     (answer, *_) = answers(findings, factors_of(findings))
-    assert text.index(answer.text) < text.index(rule(findings)) < text.index("BLEU ↑")
+    assert (
+        text.index(answer.text)
+        < text.index(rule(findings, factors_of(findings)))
+        < text.index("BLEU ↑")
+    )
 
 
 def test_comparison_page_needs_no_network_and_has_the_same_bytes(

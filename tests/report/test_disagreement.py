@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from sacrebleu.metrics import CHRF
 
+from attnlab.report.compared_runs import System
 from attnlab.report.disagreement import Piece, disagreement, pieces
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
@@ -25,15 +27,19 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     return findings_in(tmp_path_factory.mktemp("sweep"), bahdanau=0.9, dot=0.6, none=0.2)
 
 
-def test_disputed_sentences_have_the_largest_gaps_in_chrf(findings: Findings) -> None:
-    medians = [system.median_run("bleu") for system in findings.systems]
+def test_disputed_sentences_have_the_largest_gaps_of_means_over_seeds(findings: Findings) -> None:
     metric = CHRF()
+
+    def mean_score(system: System, number: int) -> float:
+        rows = [run.evaluation.sentences[number] for run in system.runs]
+        scores = [metric.sentence_score(row["hypothesis"], [row["reference"]]) for row in rows]
+        return fmean(score.score for score in scores)
+
     gaps = {}
-    for rows in zip(*(run.evaluation.sentences for run in medians), strict=True):
-        scores = [
-            metric.sentence_score(row["hypothesis"], [row["reference"]]).score for row in rows
-        ]
-        gaps[rows[0]["source"]] = max(scores) - min(scores)
+    sentences = findings.systems[0].runs[0].evaluation.sentences
+    for number, row in enumerate(sentences):
+        means = [mean_score(system, number) for system in findings.systems]
+        gaps[row["source"]] = max(means) - min(means)
     expected = sorted(gaps, key=lambda source: -gaps[source])
 
     found = disagreement(findings, 5)
@@ -94,4 +100,9 @@ def test_pieces_say_which_tokens_the_expected_text_has() -> None:
         Piece("mat", False),
         Piece("sat", True),
     ]
-    assert pieces("", "the cat") == []
+    assert pieces("the sat", "the cat sat") == [
+        Piece("the", True),
+        Piece("", False, lacks="cat"),
+        Piece("sat", True),
+    ]
+    assert pieces("", "the cat") == [Piece("", False, lacks="the cat")]

@@ -78,7 +78,7 @@ def answers(findings: Findings, factors: Factors) -> list[Answer]:
     return found
 
 
-def rule(findings: Findings) -> str:
+def rule(findings: Findings, factors: Factors) -> str:
     """When a difference is called certain."""
     confidence, threshold = findings.wanted.confidence, findings.wanted.threshold
     tested = sum(pair.is_tested for pair in findings.pairs)
@@ -88,10 +88,14 @@ def rule(findings: Findings) -> str:
             "would move the result is unknown."
         )
     corrected = "" if tested == 1 else f", corrected by Holm's method over {tested} pairs,"
+    of_factors = ""
+    if factors.factors:
+        of_factors = " For the values of a factor, the correction is over that factor's own pairs."
     return (
         f"A system is called better where the {100 * confidence:g} % interval of the difference "
-        f"excludes 0 and its p{corrected} is below {threshold:.2g}. Intervals are over seeds "
-        "and, where the metric allows it, test sentences. A system with one seed gets no verdict."
+        f"excludes 0 and its p{corrected} is below {threshold:.2g}.{of_factors} Intervals are over "
+        "seeds and, where the metric allows it, test sentences. A system with one seed gets no "
+        "verdict."
     )
 
 
@@ -165,6 +169,8 @@ def _sentences(name: str, verdicts: Sequence[_Verdict], prefix: str = "") -> lis
     better = [verdict for verdict in known if verdict.is_certain and verdict.gain > 0]
     worse = [verdict for verdict in known if verdict.is_certain and verdict.gain < 0]
     undecided = [verdict for verdict in known if not verdict.is_certain]
+    # The largest gap is what a reader asks for first.
+    undecided.sort(key=lambda verdict: -abs(verdict.gain))
 
     found = []
     if better:
@@ -177,7 +183,11 @@ def _sentences(name: str, verdicts: Sequence[_Verdict], prefix: str = "") -> lis
         shown = [_undecided(verdict) for verdict in undecided[:_MOST_NAMED]]
         if len(undecided) > _MOST_NAMED:
             shown.append(f"{len(undecided) - _MOST_NAMED} more")
-        text = f"{prefix}No difference is certain between {name} and {_listed(shown)}."
+        is_ahead = not better and all(verdict.gain > 0 for verdict in known)
+        if is_ahead:
+            text = f"{prefix}{name} is ahead, but no difference is certain: to {_listed(shown)}."
+        else:
+            text = f"{prefix}No difference is certain between {name} and {_listed(shown)}."
         found.append(Answer("open", text))
     return found
 

@@ -143,9 +143,10 @@ def log_comparison(
 
 def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
     """Print the answers, the ranking, what was left out, and where the page is."""
-    for answer in answers(findings, factors_of(findings)):
+    factors = factors_of(findings)
+    for answer in answers(findings, factors):
         print(answer.text)
-    print(rule(findings))
+    print(rule(findings, factors))
     if findings.single and compared.more_seeds is not None:
         print(f"add seeds: {compared.more_seeds}")
     print()

@@ -119,7 +119,8 @@
   applyFilter();
 })();
 
-// MLflow shows its copy of this page in a frame. The reports lie beside the original page alone.
+// MLflow shows its copy of this page in a frame: the reports lie beside the original page alone, and
+// the frame lets no link out.
 if (window.self !== window.top) {
   for (const link of document.querySelectorAll(".report-link")) link.hidden = true;
   document.getElementById("copy-without-reports").hidden = false;

@@ -116,7 +116,7 @@ def _content(
 def _answers_content(findings: Findings, factors: Factors) -> dict[str, Any]:
     return {
         "answers": answers(findings, factors),
-        "rule": rule(findings),
+        "rule": rule(findings, factors),
         "needs_seeds": bool(findings.single),
     }
 
@@ -207,7 +207,10 @@ def outputs_shown(sentence: Disputed) -> ShownOutputs:
     for output in sentence.outputs:
         if output not in cards:
             line = lines.setdefault(output.text, EqualOutputs([], output))
-            line.systems.append(output.system)
+            name = output.system
+            if output.mean_quality is not None:
+                name = f"{name} (mean of the seeds {output.mean_quality:.1f})"
+            line.systems.append(name)
     return ShownOutputs(cards, list(lines.values()))
 
 
@@ -218,7 +221,7 @@ def _record(findings: Findings, factors: Factors, disputed: Disagreement) -> dic
         "measure": findings.wanted.measure,
         "confidence": findings.wanted.confidence,
         "answers": [asdict(answer) for answer in found],
-        "rule": rule(findings),
+        "rule": rule(findings, factors),
         "pairs": [asdict(pair) for pair in findings.pairs],
         "factors": [asdict(factor) for factor in factors.factors],
         "interactions": [asdict(interaction) for interaction in factors.interactions],

@@ -14,10 +14,16 @@ from attnlab.report.findings import Findings
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an output. is_expected: whether the expected output has it there, too."""
+    """A part of an output, or a gap in it.
+
+    text: empty where the output lacks something.
+    is_expected: whether the expected output has it there, too.
+    lacks: what the expected output has here, and this one has not.
+    """
 
     text: str
     is_expected: bool
+    lacks: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +32,8 @@ class Output:
 
     seed: of its run, which is that of the median.
     pieces: of its text.
-    quality: of the sentence.
+    quality: of its text.
+    mean_quality: of the sentence over all seeds of the system; None where it has one seed.
     drawn: its attention as `ReportSection.drawn` gives it; empty without a map.
     """
 
@@ -34,18 +41,19 @@ class Output:
     seed: str
     pieces: list[Piece]
     quality: float
+    mean_quality: float | None
     drawn: Mapping[str, Any]
 
     @property
     def text(self) -> str:
-        return " ".join(piece.text for piece in self.pieces)
+        return " ".join(piece.text for piece in self.pieces if piece.text)
 
 
 @dataclass(frozen=True, eq=False)
 class Disputed:
     """A sentence on which systems disagree.
 
-    gap: between the best and the worst quality.
+    gap: between the best and the worst system, each with the mean quality over its seeds.
     outputs: in the order of the ranking.
     """
 
@@ -73,12 +81,17 @@ class Disagreement:
 
 @dataclass(frozen=True, eq=False)
 class _Tested:
-    """The median run of a system with its sentences by source."""
+    """The median run of a system with its sentences by source.
+
+    qualities: of its sentences.
+    means: the same over all seeds of the system.
+    """
 
     system: System
     run: ComparedRun
     rows: Mapping[str, Mapping[str, Any]]
     qualities: Mapping[str, float]
+    means: Mapping[str, float]
     maps: Mapping[str, AttentionMap]
 
     def answer(self, source: str) -> Any:
@@ -89,14 +102,16 @@ class _Tested:
 def disagreement(findings: Findings, count: int) -> Disagreement:
     """The sentences with the greatest gap between systems; ties in the order of the test split.
 
-    Each system takes part with its run of the median seed.
+    The gap is one of means over the seeds, for a single seed may fail where all others are right.
+    The outputs are those of each system's run of the median seed.
 
     count: how many sentences are chosen of all, at most, and how many of all chosen have attention
         maps at least, where there are so many.
     """
     medians = [system.median_run(findings.wanted.measure) for system in findings.systems]
     # One kind of quality for all: it needs the metric of each run.
-    has_metric = all((run.system, run.seed) in findings.sentence_scores for run in medians)
+    runs = [run for system in findings.systems for run in system.runs]
+    has_metric = all((run.system, run.seed) in findings.sentence_scores for run in runs)
     tested = []
     for system, run in zip(findings.systems, medians, strict=True):
         tested.append(_tested(system, run, findings, has_metric))
@@ -125,21 +140,38 @@ def _quality_in_words(findings: Findings, run: ComparedRun) -> str:
 
 
 def _tested(system: System, run: ComparedRun, findings: Findings, has_metric: bool) -> _Tested:
-    section = run.section
+    source_key = run.section.source_key
     rows: dict[str, Mapping[str, Any]] = {}
-    qualities: dict[str, float] = {}
+    for row in run.evaluation.sentences:
+        rows.setdefault(row[source_key], row)  # a sentence may occur again
+    qualities = _qualities(run, findings, has_metric)
+    of_seeds = [_qualities(each, findings, has_metric) for each in system.runs]
+    means = {}
+    for source in rows:
+        known = [each[source] for each in of_seeds if source in each]
+        means[source] = sum(known) / len(known)
+    return _Tested(
+        system=system,
+        run=run,
+        rows=rows,
+        qualities=qualities,
+        means=means,
+        maps=run.section.maps_by_source(run.evaluation),
+    )
+
+
+def _qualities(run: ComparedRun, findings: Findings, has_metric: bool) -> dict[str, float]:
+    """The quality of each sentence of a run, by source; of one that occurs again, the first."""
+    section = run.section
     scores = findings.sentence_scores.get((run.system, run.seed))
+    qualities: dict[str, float] = {}
     for number, row in enumerate(run.evaluation.sentences):
-        source = row[section.source_key]
-        if source in rows:  # a sentence that occurs again
-            continue
-        rows[source] = row
         if has_metric and scores is not None:
-            qualities[source] = float(scores[number])
+            quality = float(scores[number])
         else:
-            is_right = row.get(section.answer_key) == row[section.expected_key]
-            qualities[source] = float(is_right)
-    return _Tested(system, run, rows, qualities, section.maps_by_source(run.evaluation))
+            quality = float(row.get(section.answer_key) == row[section.expected_key])
+        qualities.setdefault(row[section.source_key], quality)
+    return qualities
 
 
 def _common_sources(tested: Sequence[_Tested]) -> list[str]:
@@ -149,9 +181,9 @@ def _common_sources(tested: Sequence[_Tested]) -> list[str]:
 
 
 def _differs(source: str, tested: Sequence[_Tested]) -> bool:
-    """Whether not all systems made the same of a sentence."""
+    """Whether not all systems made the same of a sentence, in the runs that are shown or others."""
     answers = {str(each.answer(source)) for each in tested}
-    return len(answers) > 1
+    return len(answers) > 1 or _gap(source, tested) > 0
 
 
 def _has_map(source: str, tested: Sequence[_Tested]) -> bool:
@@ -159,8 +191,8 @@ def _has_map(source: str, tested: Sequence[_Tested]) -> bool:
 
 
 def _gap(source: str, tested: Sequence[_Tested]) -> float:
-    qualities = [each.qualities[source] for each in tested]
-    return max(qualities) - min(qualities)
+    means = [each.means[source] for each in tested]
+    return max(means) - min(means)
 
 
 def _disputed(source: str, tested: Sequence[_Tested]) -> Disputed:
@@ -180,16 +212,24 @@ def _output(source: str, expected: str, tested: _Tested) -> Output:
         seed=tested.run.seed,
         pieces=pieces(str(tested.answer(source) or ""), expected),
         quality=tested.qualities[source],
+        mean_quality=tested.means[source] if len(tested.system.runs) > 1 else None,
         drawn=drawn,
     )
 
 
 def pieces(answer: str, expected: str) -> list[Piece]:
-    """The tokens of an output, those together that the expected output has, too, or has not."""
+    """The tokens of an output, those together that the expected output has, too, or has not.
+
+    Where tokens of the expected output are missing, a piece without text says which.
+    """
     ours = answer.split()
-    matcher = SequenceMatcher(None, ours, expected.split(), autojunk=False)
+    theirs = expected.split()
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     found = []
-    for tag, start, end, _, _ in matcher.get_opcodes():
+    for tag, start, end, their_start, their_end in matcher.get_opcodes():
         if start < end:
             found.append(Piece(" ".join(ours[start:end]), tag == "equal"))
+        else:
+            lacks = " ".join(theirs[their_start:their_end])
+            found.append(Piece("", is_expected=False, lacks=lacks))
     return found
