@@ -26,23 +26,35 @@ def formed_maps(training: Path, step: str) -> Path:
     return folder / f"{step}.npz"
 
 
-def read_formed(training: Path, count: int) -> list[tuple[int, AttentionMap]]:
-    """(step, the map of the first sentence) of up to `count` validations.
+def has_formed(training: Path) -> bool:
+    """Whether maps of validations were kept."""
+    return bool(_paths_of(training))
+
+
+def read_validations(training: Path, count: int) -> list[tuple[int, list[AttentionMap]]]:
+    """(step, the maps of its sentences) of up to `count` validations.
 
     They are evenly spaced, the first and the last among them. Empty where none were kept.
+
+    Raises ExperimentError for a file that holds no maps.
     """
+    paths = _paths_of(training)
+    if not paths:
+        return []
+    steps = np.array(sorted(paths), dtype=np.int64)
+    return [(step, load_maps(paths[step])) for step in evenly_spaced(steps, count)]
+
+
+def read_formed(training: Path, count: int) -> list[tuple[int, AttentionMap]]:
+    """As `read_validations`, of the first sentence alone."""
+    return [(step, maps[0]) for step, maps in read_validations(training, count) if maps]
+
+
+def _paths_of(training: Path) -> dict[int, Path]:
+    """The file of each step."""
     paths = {}
     for path in (training / FOLDER).glob(f"{_PREFIX}*.npz"):
         number = path.stem.removeprefix(_PREFIX)
         if number.isdecimal():
             paths[int(number)] = path
-    steps = np.array(sorted(paths), dtype=np.int64)
-    if not len(steps):
-        return []
-
-    found = []
-    for step in evenly_spaced(steps, count):
-        maps = load_maps(paths[step])
-        if maps:
-            found.append((step, maps[0]))
-    return found
+    return paths

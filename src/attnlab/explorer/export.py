@@ -22,6 +22,7 @@ from attnlab.data.corpus import Cleaning, SentenceCleaning
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
+from attnlab.explorer.formed import formed, trainings_of
 from attnlab.explorer.server import PAGE, describe, model_title, page_of, pairs_of
 from attnlab.files import atomic_file
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
@@ -132,6 +133,10 @@ TOKENIZERS = {
     "bpe": BpeTrainer(vocabulary_size=8),
 }
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+# How the attention formed takes at most so many bytes of a page for each model, with as many
+# validations as fit.
+MOST_FORMED = 200_000
+VALIDATIONS = (100, 50, 25, 12)
 # A sped-up layer computes what the plain one does.
 PLAIN = {fast: plain for plain, fast in FASTER.items()}
 
@@ -163,16 +168,36 @@ def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> 
 
     pages = {name: page_of(name, predictor) for name, predictor in predictors.items()}
     pairs = pairs_of(pages, data)
+    trainings = trainings_of(predictors)
     models = []
     for name, predictor in predictors.items():
+        maps = small_formed(name, trainings[name], predictor) if name in trainings else None
         examples = [pair["source"] for pair in pairs[name][:1]]
         facts = {
             "name": name,
             "title": model_title(predictor),
+            "has_formed": maps is not None,
             **describe(predictor, pages[name], examples),
         }
-        models.append({**exported(name, predictor), "facts": facts, "pairs": pairs[name]})
+        model = exported(name, predictor)
+        models.append({**model, "facts": facts, "pairs": pairs[name], "formed": maps})
     return html_page(models)
+
+
+def small_formed(name: str, training: Path, predictor: Predictor) -> dict[str, Any] | None:
+    """How the attention of a model formed, with as many validations as a page has room for.
+
+    None, with a printed line, where even a few are too large.
+    """
+    for most in VALIDATIONS:
+        answer = formed(training, predictor.config, most)
+        if len(_compact(answer).encode()) <= MOST_FORMED:
+            return answer
+    print(
+        f"{name}: the page leaves out how the attention formed, for the maps of "
+        f"{min(VALIDATIONS)} validations have more than {MOST_FORMED // 1000} kB"
+    )
+    return None
 
 
 def unsupported(predictor: Predictor) -> list[str]:
@@ -342,7 +367,7 @@ def html_page(models: Sequence[Mapping[str, Any]]) -> str:
     """The explorer's page with its modules, its style, the engine and the models inside."""
     imports = {name: _data_url(without_comments(text)) for name, text in page_modules().items()}
     # No token of a vocabulary may end the script.
-    data = json.dumps(models, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = _compact(models).replace("<", "\\u003c")
     import_map = json.dumps({"imports": imports}, ensure_ascii=False)
     return f"""<!doctype html>
 <html lang="en">
@@ -398,6 +423,10 @@ def without_comments(script: str) -> str:
     bare = re.sub(r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     lines = [line.strip() for line in bare.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
+
+
+def _compact(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 def _data_url(script: str) -> str:

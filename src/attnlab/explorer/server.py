@@ -31,6 +31,7 @@ from starlette.staticfiles import StaticFiles
 from attnlab.api import load
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
+from attnlab.explorer.formed import formed, trainings_of
 from attnlab.explorer.loss_table import LossTable
 from attnlab.plots.fonts import HANGUL, KANA, browser_font
 from attnlab.plots.heat_map_css import heat_map_css
@@ -122,6 +123,7 @@ def application(
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
     tables = loss_tables(pages, data, lock)
+    trainings = trainings_of(models)
 
     def answer(name: str, body: Any) -> Any:
         model = body.get("model")
@@ -134,13 +136,17 @@ def application(
             if model not in tables:
                 raise ExperimentError("there are no test sentences; start the explorer with --data")
             return validated(LossTable.page)(tables[model], **arguments)
+        if name == "formed":
+            if model not in trainings:
+                raise ExperimentError("no attention of this model's validations was kept")
+            return formed(trainings[model], models[model].config)
         function = pages[model].analyses.get(name)
         if function is None:
             raise ExperimentError("this analysis does not fit the kind of the model")
         with lock:
             return validated(function)(models[model], **arguments)
 
-    known = ["pairs", "losses"]
+    known = ["pairs", "losses", "formed"]
     for page in pages.values():
         known += [name for name in page.analyses if name not in known]
 
@@ -166,10 +172,8 @@ def application(
             # The first pair of the data, if the model knows its words
             examples = [pair["source"] for pair in pairs[name][:1]]
             facts = describe(model, pages[name], examples)
-            has_test_set = name in tables
-            rows.append(
-                {"name": name, "title": model_title(model), "has_test_set": has_test_set, **facts}
-            )
+            offers = {"has_test_set": name in tables, "has_formed": name in trainings}
+            rows.append({"name": name, "title": model_title(model), **offers, **facts})
         return JSONResponse(rows)
 
     async def about(_: Request) -> Response:

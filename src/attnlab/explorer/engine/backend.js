@@ -33,6 +33,7 @@ export class Backend {
     const exported = this.models.get(body.model);
     if (exported === undefined) throw new Error(`model must be one of ${[...this.models.keys()].join(", ")}; got '${body.model}'`);
     if (path === "pairs") return exported.pairs;
+    if (path === "formed") return exported.formed;
     const analysis = KINDS[exported.kind].analyses[path];
     if (analysis === undefined) throw new Error("this analysis does not fit the kind of the model");
     if (!this.predictors.has(body.model)) this.predictors.set(body.model, loadPredictor(exported));

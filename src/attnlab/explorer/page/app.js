@@ -13,6 +13,7 @@ import { modelName, say, setLanguage } from "explorer/words.js";
 import { beam } from "explorer/views/beam.js";
 import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
+import { formed, formedOfClassifier } from "explorer/views/formed.js";
 import { losses } from "explorer/views/losses.js";
 import { numbers, numbersOfClassifier } from "explorer/views/numbers.js";
 import { pads } from "explorer/views/pads.js";
@@ -21,7 +22,7 @@ import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, classify, numbersOfClassifier];
+const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, formed, classify, numbersOfClassifier, formedOfClassifier];
 const RETRY = 1500; // milliseconds between two tries to reach the server
 
 const app = document.getElementById("app");

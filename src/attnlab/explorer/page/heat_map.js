@@ -18,18 +18,21 @@ export function drawLines(wanted) {
 /**
  * @param {string} name of the map on its page
  * @param {{source, target, attention, log_probs}} answer as the server gives it
- * @param {{selected, onselect, changed, marks, title, abreast}} options: a target token's number, what a click on one
+ * @param {{selected, onselect, changed, marks, title, abreast, ever}} options: a target token's number, what a click on one
  *   does, the numbers of tokens that differ from another map, known links and wrong words {sure, possible, wrong} as
- *   `marksOf` gives them, how many maps stand abreast
+ *   `marksOf` gives them, how many maps stand abreast, the target tokens of all maps that take turns here, whose cells
+ *   then have one size
  */
-export function heatMap(name, answer, { selected = null, onselect = null, changed = [], marks = null, title = null, abreast = 1 } = {}) {
+export function heatMap(name, answer, { selected = null, onselect = null, changed = [], marks = null, title = null, abreast = 1, ever = null } = {}) {
   const { source, target, attention } = answer;
   const options = { selected, onselect, changed: new Set(changed), wrong: new Set(marks?.wrong ?? []), marks };
   const draw = asLines && attention ? lines : cells;
   const { hint, body, reading } = draw(name, answer, options);
 
-  const widest = Math.max(0, ...target.map((token) => terminalColumns(label(token)))) + (options.wrong.size ? 2 : 0);
+  const targets = ever ?? [target];
+  const widest = Math.max(0, ...targets.flat().map((token) => terminalColumns(label(token)))) + (options.wrong.size ? 2 : 0);
   const sizes = { "--columns": source.length, "--rows": target.length, "--label-width": `${10 * widest + 18}px` };
+  if (ever) sizes["--heat-largest"] = `max(44px, calc(72vh / ${Math.max(...ever.map((each) => each.length))}))`;
   if (abreast > 1) sizes["--heat-smallest"] = "20px";
 
   return h("figure", { class: "map heat-map", "data-key": name, style: sizes },

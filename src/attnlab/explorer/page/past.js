@@ -7,7 +7,7 @@ const PAUSE = 1500; // milliseconds after which typing or dragging counts as a n
 const MOST = 200;
 const PLACES = ["view", "model", "text"]; // what the back button goes through
 const LOOKS = ["lang", "theme", "relative", "lines", "unfolded", "losses"]; // of the page, which undo leaves alone
-const NOT_UNDONE = ["view", "step", "mode", "sheet", ...LOOKS];
+const NOT_UNDONE = ["view", "step", "mode", "sheet", "formed", ...LOOKS];
 
 const former = []; // what undo goes back to, the newest last
 const NO_SERIES = { name: null, time: -Infinity };

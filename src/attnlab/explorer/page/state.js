@@ -5,7 +5,7 @@ const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 /** relative and lines are null until a person chooses: the map then takes what suits it. */
 export const START = {
   text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null, pads: null, changes: null,
-  reference: null, relative: null, lines: false, unfolded: false, losses: null, sheet: null, lang: "", theme: "", ...OF_THE_TOKENS,
+  reference: null, relative: null, lines: false, unfolded: false, losses: null, formed: null, sheet: null, lang: "", theme: "", ...OF_THE_TOKENS,
 };
 
 /** The state after a change; what belongs to a sentence is forgotten with it. */
