@@ -123,6 +123,10 @@ def rounded(weights):
     return weights.round(3)
 
 
+def stands_at(seen, step):
+    return seen.page.locator(f"input[aria-valuetext='After {step} training steps']")
+
+
 def test_slider_goes_through_the_validations_by_keyboard(visit, point):
     seen = visit(loaded(point))
     open_view(seen, point)
@@ -143,6 +147,21 @@ def test_slider_goes_through_the_validations_by_keyboard(visit, point):
     assert seen.page.get_by_role("button", name="Undo").is_disabled()
 
 
+def test_pointing_at_a_curve_shows_the_step_there(visit, point):
+    seen = visit(loaded(point))
+    open_view(seen, point)
+    box = seen.page.locator("figure[data-key=loss] svg").bounding_box()
+    y = box["y"] + box["height"] / 2
+    start, end = (box["x"] + box["width"] * share / 300 for share in (38, 282))  # the axis
+    seen.page.mouse.move(start + 0.36 * (end - start), y)
+    stands_at(seen, 300).wait_for()  # no button is held
+    seen.page.mouse.down()
+    stands_at(seen, 100).wait_for()
+    seen.page.mouse.move(start + 0.7 * (end - start), y)
+    stands_at(seen, 200).wait_for()
+    seen.page.mouse.up()
+
+
 def test_another_sentence_is_shown_at_the_same_step(visit, point):
     seen = visit(loaded(point))
     open_view(seen, point, formed={"sentence": 0, "step": 100})
@@ -151,10 +170,6 @@ def test_another_sentence_is_shown_at_the_same_step(visit, point):
     choice.select_option("1")
     seen.settle()
     np.testing.assert_allclose(seen.table("formed-0"), rounded(weights_of(1, 100)), atol=1e-6)
-
-
-def stands_at(seen, step):
-    return seen.page.locator(f"input[aria-valuetext='After {step} training steps']")
 
 
 def test_play_starts_anew_pauses_and_ends_at_the_last_validation(visit, point):

@@ -47,6 +47,10 @@ export const formed = {
     const { steps, step, sentence } = shownOf(state, sentences, answers);
     const go = (place, how) => update({ formed: { sentence, step: steps[place] } }, how);
     const place = steps.indexOf(step);
+    const choose = (chosen) => {
+      stop();
+      return go(chosen, "gradual");
+    };
     if (timer !== null) playOn(state, steps, update);
     const shown = (name) => modelName(models.find((model) => model.name === name), models);
 
@@ -59,11 +63,11 @@ export const formed = {
         known.length > 1 && chosenModels(state, known, names, shown, update),
         sentences.length > 1 && chosenSentence(sentences, sentence, (number) => update({ formed: { sentence: number, step } })),
         h("div", { class: "controls" },
-          playButton(place, steps, go, state, update),
+          playButton(place, steps, go, update),
           h("label", { class: "step" }, h("span", { class: "label" }, say("afterSteps", step)),
             h("input", { type: "range", min: 0, max: steps.length - 1, step: 1, value: place, "aria-valuetext": say("afterSteps", step),
-              oninput: ({ currentTarget: { value } }) => { stop(); go(Number(value), "gradual"); } })))),
-        curves(answers, names.length > 1 ? names.map(shown) : [], step)));
+              oninput: ({ currentTarget: { value } }) => choose(Number(value)) })))),
+        curves(answers, names.length > 1 ? names.map(shown) : [], step, (wanted) => choose(placeAt(steps, wanted)))));
   },
 
   tables(state, { names, answers }) {
@@ -116,16 +120,16 @@ function chosenSentence(sentences, sentence, choose) {
 }
 
 /** Loss and metric over the steps, each with the values at the step that is shown. */
-function curves(answers, names, step) {
+function curves(answers, names, step, choose) {
   const metric = answers.find((answer) => answer.metric)?.metric.name;
   const ofMetric = answers.map((answer) => (answer.metric?.name === metric ? answer.metric.points : null));
   const drawn = [["loss", say("validationLoss"), answers.map((answer) => answer.loss)], ["metric", TITLES[metric] ?? metric?.replaceAll("_", " "), ofMetric]];
   return h("div", { class: "abreast" }, drawn.filter(([, , lines]) => lines.some((points) => points?.length))
-    .map(([key, title, lines]) => curve(key, title, lines, names, step)));
+    .map(([key, title, lines]) => curve(key, title, lines, names, step, choose)));
 }
 
 /** Plays and pauses; for a person who wants less motion it goes one validation ahead. */
-function playButton(place, steps, go, state, update) {
+function playButton(place, steps, go, update) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
     return h("button", { type: "button", class: "play", onclick: () => go((place + 1) % steps.length) }, say("nextValidation"));
   }
