@@ -55,8 +55,8 @@ export const formed = {
     const shown = (name) => modelName(models.find((model) => model.name === name), models);
 
     const maps = answers.map((answer, i) => figure(answer, i, keyOf(sentences[sentence]), step, names.length > 1 ? shown(names[i]) : null, names.length));
-    const isLong = names.length > 1 || sentences[sentence].source.length > MANY;
-    return h("div", { class: isLong ? "beside long formed" : "beside formed" },
+    const needsWidth = names.length > 1 || sentences[sentence].source.length > MANY;
+    return h("div", { class: needsWidth ? "formed above" : "formed beside" },
       h("div", { class: "maps" }, maps),
       h("section", { class: "panel", "aria-label": say("view.formed") },
         h("div", {}, h("p", { class: "quiet" }, say("formedHint")),
