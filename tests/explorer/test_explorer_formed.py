@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from urllib.parse import quote
@@ -234,6 +235,33 @@ def test_two_models_stand_at_the_same_step_each_with_its_newest_validation(
     seen.page.get_by_role("checkbox").nth(1 + 1).uncheck()  # the first one is of the colours
     seen.settle()
     assert seen.page.locator("figure[data-key=formed-1]").count() == 0
+
+
+def test_csv_and_picture_have_the_maps_of_the_step_shown(visit, point, other_point, tmp_path):
+    seen = visit(loaded(point, other_point))
+    open_view(seen, point, formed={"sentence": 1, "step": 200})
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="CSV", exact=True).click()
+    download.value.save_as(tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == [f"{point}, step 200", *SENTENCES[1]]
+    assert rows[len(TARGET) + 2] == [f"{other_point}, step 0", *SENTENCES[1]]
+    found = np.array([row[1:] for row in rows[1 : len(TARGET) + 1]], dtype=float)
+    np.testing.assert_array_equal(found, rounded(weights_of(1, 200)))
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="PNG").click()
+    download.value.save_as(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_classifier_has_the_view_without_a_text(visit, classifier_folder, tmp_path):
+    model = write_point(tmp_path, classifier_folder, "c", [0, 100], 1.0)
+    seen = visit(loaded(model))
+    seen.page.goto(f"{seen.address}#{quote(json.dumps({'text': ''}))}")
+    seen.page.get_by_role("tab", name="As it formed").click()
+    seen.settle()
+    np.testing.assert_allclose(seen.table("formed-0"), rounded(weights_of(0, 100)), atol=1e-6)
 
 
 def test_saved_page_has_the_slider(visit, point, tmp_path):
