@@ -12,7 +12,9 @@ from attnlab.commands import main
 from attnlab.course import models
 from attnlab.course.models import MODELS, known, train
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.formed_attention import read_formed
 from attnlab.experiment.hydra_config import groups
+from attnlab.explorer.formed import training_of
 
 SHORT = ("training.max_steps=2", "training.validate_every=2")
 
@@ -72,6 +74,13 @@ def test_lesson_trains_each_model_once_and_names_the_pages(
 
 
 @pytest.mark.usefixtures("short_models")
+def test_trained_model_shows_how_its_attention_formed(folder: Path) -> None:
+    model = train("dot", folder / "lessons", [*SHORT, f"paths.runs={folder / 'runs'}"])
+    training = training_of(model.folder)
+    assert training is not None
+    assert [step for step, _ in read_formed(training, 9)] == [0, 2]
+
+
 def test_lesson_opens_the_explorer_with_the_models_and_their_sentences(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

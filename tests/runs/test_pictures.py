@@ -12,7 +12,9 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.formed_attention import read_formed
 from attnlab.plots.picture import Picture
 from attnlab.runs.pictures import PictureCallback, Pictures, write_heat_maps, write_sentences
-from attnlab.training.spool import SPOOL_NAME, MetricSpool
+from attnlab.runs.run_folder import OUTBOX
+from attnlab.runs.tracking import NoTracking
+from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
 
@@ -56,8 +58,8 @@ def steps_of_image(client, run, key):
     return sorted(int(each[2]) for each in parts if each[0] == key)
 
 
-def fit(point, maps=maps, own=None, module=None):
-    callback = PictureCallback(maps, point, own or {})
+def fit(point, maps=maps, own=None, module=None, draws=True):
+    callback = PictureCallback(maps, point, own or {}, draws)
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu",
@@ -106,6 +108,13 @@ def test_maps_of_every_validation_stay_beside_the_learning_curves(
     found = read_formed(point / "training", 9)
     assert [step for step, _ in found] == [0, 2, 4, 6, 8]
     assert {attention.title for _, attention in found} == {"first"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_untracked_training_keeps_its_maps_and_draws_nothing(point):
+    fit(point, draws=NoTracking.draws_pictures)
+    assert [step for step, _ in read_formed(point / "training", 9)] == [0, 2, 4, 6, 8]
+    assert not (point / RUN_FOLDER / OUTBOX).exists()
 
 
 @pytest.mark.filterwarnings("ignore")

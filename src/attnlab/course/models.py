@@ -35,6 +35,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "classifier": ("experiment=lesson/classifier",),
     "classifier_ko": ("experiment=lesson/classifier", "data.language=ko"),
 }
+# The explorer shows how the attention of these sentences formed.
+UNTRACKED = ("tracking=none", "tracking.heat_map_sentences=4")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def train(name: str, into: Path, overrides: Sequence[str] = ()) -> CourseModel:
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             experiment = compose(
-                [*MODELS[name], "tracking=none", f"paths.model={quoted(str(folder))}", *overrides]
+                [*MODELS[name], *UNTRACKED, f"paths.model={quoted(str(folder))}", *overrides]
             )
             set_up(experiment)
             data: Any = prepare(experiment)

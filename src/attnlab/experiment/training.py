@@ -66,7 +66,8 @@ def make_trainer(
     """
     # The attention of the same few sentences at every validation.
     of_task = experiment.task.pictures(experiment, data)
-    pictures = PictureCallback(of_task, folder, experiment.pictures)
+    draws = experiment.tracking.draws_pictures
+    pictures = PictureCallback(of_task, folder, experiment.pictures, draws)
     # Lightning's own parts, or the user's, as the config names them.
     callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, folder / "loggers")
     batches_an_epoch = len(batches.train_dataloader())

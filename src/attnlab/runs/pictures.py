@@ -81,13 +81,17 @@ class PictureCallback(pl.Callback):
         without gradients and with the module in evaluation mode.
     point: the experiment's folder.
     own: pictures that the config adds, by name.
+    draws: whether the outbox receives something; the maps are kept in any case.
     """
 
-    def __init__(self, pictures: PicturesOf, point: Path, own: Mapping[str, Picture]) -> None:
+    def __init__(
+        self, pictures: PicturesOf, point: Path, own: Mapping[str, Picture], draws: bool = True
+    ) -> None:
         self._pictures = pictures
         self._point = point
         self._folder = point / RUN_FOLDER
         self._own = own
+        self._draws = draws
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Draw the attention of the untrained model, where MLflow's slider over the steps begins.
@@ -114,6 +118,8 @@ class PictureCallback(pl.Callback):
         step = step_name(trainer.global_step)
         # The report shows how the attention formed; the outbox is empty after an upload.
         save_maps(pictures.maps, formed_maps(self._point / "training", step))
+        if not self._draws:
+            return
         into = self._folder / OUTBOX / HEAT_MAPS / step
         with atomic_folder(into) as folder:
             pictures.write(folder, f"Step {trainer.global_step}")

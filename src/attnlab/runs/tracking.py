@@ -13,7 +13,7 @@ import urllib.request
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import NonNegativeInt
 
@@ -43,9 +43,12 @@ class Tracking:
     """Settings of tracking: whether and where, and how many heat maps are drawn for it.
 
     This base class tracks nowhere.
+
+    draws_pictures: whether validations draw what is uploaded; the maps are kept in any case.
     """
 
     heat_map_sentences: int
+    draws_pictures: ClassVar[bool] = True
 
     def follow_moved_folder(self, runs_folder: Path) -> None:
         """Correct the tracker's database if the runs folder was moved or copied.
@@ -292,9 +295,14 @@ class MlflowTracking(Tracking):
 
 @dataclass(frozen=True)
 class NoTracking(Tracking):
-    """Nothing is tracked; the metrics still stand in the spool."""
+    """Nothing is tracked; the metrics still stand in the spool.
 
-    heat_map_sentences = 0
+    heat_map_sentences: validation sentences whose attention is kept at each validation, for the
+        report and the explorer; 0 keeps none.
+    """
+
+    heat_map_sentences: NonNegativeInt = 0
+    draws_pictures: ClassVar[bool] = False
 
 
 def _asked(address: str, query: str, *values: str) -> Any:
