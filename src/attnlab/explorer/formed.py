@@ -17,7 +17,7 @@ MOST_VALIDATIONS = 100
 MOST_POINTS = 200  # of a curve
 DECIMALS = 3  # of a weight
 LOSSES = ("validation/teacher_forced/token_nll", "validation/nll")
-METRICS = ("bleu", "accuracy")  # where the monitor of the training is no metric
+METRICS = ("exact_match", "bleu", "accuracy")  # where the monitor of the training is no metric
 
 Points = Sequence[tuple[int, float]]
 
