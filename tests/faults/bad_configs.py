@@ -299,8 +299,10 @@ def _of_node(node: Node) -> Iterator[Fault]:
 
 
 def groups() -> Iterator[tuple[str, list[str]]]:
-    """Each group of conf/ with its choices; Hydra's own groups have further ones."""
-    for folder in sorted(
-        {file.parent for file in CONF.rglob("*.yaml")} - {CONF, *(CONF / "hydra").rglob("*")}
-    ):
+    """Each group of conf/ with its choices; Hydra's own groups have further ones.
+
+    A folder in `experiment/` is no group: its files are `experiment=<folder>/<name>`.
+    """
+    others = {CONF, *(CONF / "hydra").rglob("*"), *(CONF / "experiment").glob("*")}
+    for folder in sorted({file.parent for file in CONF.rglob("*.yaml")} - others):
         yield str(folder.relative_to(CONF)), sorted(file.stem for file in folder.glob("*.yaml"))

@@ -105,20 +105,31 @@ def test_sweep_is_led_with_the_task_that_its_points_share(
     led: list[tuple[Any, ...]],
 ) -> None:
     command("train.py", "-m", *overrides, "seed=1,2")
-    assert [arguments[-1] for arguments in led] == [task]
+    views = [arguments[-1] for arguments in led]
+    assert [view.task for view in views] == [task]
 
 
 LAUNCHERS = ("hydra", "hydra_plugins.hydra_joblib_launcher")
 
 
 @pytest.fixture
-def unset_levels() -> Iterator[None]:
-    """The loggers that Hydra may set, as a new process has them; set back after the test."""
-    loggers = [logging.getLogger(name) for name in ("", *LAUNCHERS)]
+def levels_of_launchers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The levels of the launchers' loggers when a sweep would start; it ends with an error instead.
+
+    Before it the loggers are as a new process has them, and after the test as before it.
+    """
+    loggers = [logging.getLogger(name) for name in LAUNCHERS]
     before = [logger.level for logger in loggers]
-    for logger in loggers[1:]:
+    for logger in loggers:
         logger.setLevel(logging.NOTSET)
-    yield
+    found: list[str] = []
+
+    def lead(*_: Any) -> nullcontext[None]:
+        found.extend(logging.getLevelName(logger.getEffectiveLevel()) for logger in loggers)
+        raise ExperimentError("this test leads no sweep")
+
+    monkeypatch.setattr("attnlab.experiment.sweep_plan.lead_sweep", lead)
+    yield found
     for logger, level in zip(loggers, before, strict=True):
         logger.setLevel(level)
 
@@ -137,13 +148,10 @@ def test_launchers_are_silenced_unless_hydra_verbose_asks_for_them(
     levels: list[str],
     folder: Path,
     command: Command,
-    led: list[tuple[Any, ...]],
-    unset_levels: None,
+    levels_of_launchers: list[str],
 ) -> None:
     command("train.py", "-m", *TINY, "seed=1,2", f"hydra.verbose={verbose}")
-    assert len(led) == 1
-    found = [logging.getLogger(name).getEffectiveLevel() for name in LAUNCHERS]
-    assert [logging.getLevelName(level) for level in found] == levels
+    assert levels_of_launchers == levels
 
 
 def test_large_grid_is_checked_by_each_value_alone(

@@ -194,6 +194,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         open_data=lambda _: prepared,
         check_same_tokens=lambda *_: None,
         report_section=TranslationSection,
+        main_metrics=("bleu",),
     )
     whole.metrics = {}
     with experiment_lock(point):
