@@ -188,13 +188,14 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     )
     whole = experiment()
     whole.hardware = SimpleNamespace(repeatable="yes")
+    whole.main_metrics = ("bleu",)
     whole.task = SimpleNamespace(
         rows=Pairs,
         predictor=lambda: Translator,
         open_data=lambda _: prepared,
         check_same_tokens=lambda *_: None,
         report_section=TranslationSection,
-        main_metrics=("bleu",),
+        view=None,
     )
     whole.metrics = {}
     with experiment_lock(point):
