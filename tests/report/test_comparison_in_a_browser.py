@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import write_comparison
+from attnlab.report.comparison import MlflowLinks, write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
 from chromium import needs_chromium, started_browser
@@ -209,3 +209,26 @@ def test_page_of_forty_runs_is_drawn_in_a_second(tmp_path: Path) -> None:
         page.goto((tmp_path / "comparison" / "index.html").as_uri())
         taken = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
     assert taken < 1000  # milliseconds
+
+
+def test_copy_in_a_sandboxed_frame_hides_links_that_lead_out(tmp_path: Path) -> None:
+    compared = runs_of_sweep(write_sweep(tmp_path, {"dot": 0.7}, (1,), failed=False), tmp_path)
+    runs = [dataclasses.replace(run, run_id="id") for run in compared.runs]
+    compared = dataclasses.replace(compared, runs=runs)
+    findings = findings_of(runs, Wanted("bleu", None, 100, 0.95, 1), lambda *_: None)
+    links = MlflowLinks({"id": "http://tracker:5000/#/experiments/1/runs/id"}, None)
+    write_comparison(compared, findings, tmp_path / "comparison", 1, links)
+
+    address = (tmp_path / "comparison" / "index.html").as_uri()
+    viewer = tmp_path / "viewer.html"
+    frame = f'<iframe sandbox="allow-scripts" src="{address}"></iframe>'
+    viewer.write_text(f"<!doctype html>{frame}", encoding="utf-8")
+    with started_browser() as browser:
+        page = browser.new_page()
+        page.goto(address)
+        assert page.locator("#framed-copy").is_hidden()
+        assert page.locator(".leads-out").is_visible()
+        page.goto(viewer.as_uri())
+        copy = page.frame_locator("iframe")
+        copy.locator("#framed-copy").wait_for()
+        assert copy.locator(".leads-out").is_hidden()

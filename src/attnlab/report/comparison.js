@@ -122,6 +122,6 @@
 // MLflow shows its copy of this page in a frame: the reports lie beside the original page alone, and
 // the frame lets no link out.
 if (window.self !== window.top) {
-  for (const link of document.querySelectorAll(".report-link")) link.hidden = true;
-  document.getElementById("copy-without-reports").hidden = false;
+  for (const link of document.querySelectorAll(".leads-out")) link.hidden = true;
+  document.getElementById("framed-copy").hidden = false;
 }
