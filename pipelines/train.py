@@ -9,8 +9,6 @@ what it would cost.
 
 from __future__ import annotations
 
-from typing import Any
-
 import hydra
 from omegaconf import DictConfig
 
@@ -19,7 +17,7 @@ from attnlab.experiment.launch import experiment_job, launch
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 @experiment_job
-def main(config: DictConfig) -> Any:
+def main(config: DictConfig) -> float | tuple[float, ...] | None:
     from attnlab.experiment.composition import check
 
     experiment = check(config)  # every mistake at once, as sentences

@@ -61,6 +61,18 @@ def test_speed_counts_real_tokens_and_excludes_validations(trainer):
     assert last["system/resident_megabytes"] > 10
 
 
+def test_what_is_drawn_before_the_first_step_is_no_training(trainer):
+    batch = make_batch([[4]], [[5]], Padding())
+    counters = SpeedCounters(every=1)
+    counters.on_train_start(trainer, None)
+    work(0.3)  # as when the attention of the untrained model is drawn
+    counters.on_train_batch_start(trainer, None, batch, 0)
+    counters.on_train_batch_end(trainer, None, None, batch, 0)
+    _, record = trainer.loggers[0].records[0]
+    assert record["time/training_cpu_seconds"] < 0.1
+    assert record["time/validation_cpu_seconds"] >= 0.28
+
+
 def test_cpu_seconds_include_child_processes():
     before = cpu_seconds()
     subprocess.run(

@@ -176,8 +176,8 @@ class LabelledSplit(MappedSplit):
         return self._table["text"][row].as_py()
 
 
-SplitT = TypeVar("SplitT", bound=MappedSplit)
-InfoT = TypeVar("InfoT", bound=Info)
+SplitT = TypeVar("SplitT", bound=MappedSplit, covariant=True)
+InfoT = TypeVar("InfoT", bound=Info, covariant=True)
 
 
 class PreparedFolder(Generic[SplitT, InfoT]):
@@ -239,6 +239,10 @@ class PreparedFolder(Generic[SplitT, InfoT]):
                 of_file = hashlib.file_digest(file, "sha256").hexdigest()
             digest.update(f"{name}:{of_file}\n".encode())
         return digest.hexdigest()
+
+
+# What the code of all tasks knows of prepared data.
+Prepared = PreparedFolder[MappedSplit, Info]
 
 
 class PreparedData(PreparedFolder[PreparedSplit, DataInfo]):

@@ -63,7 +63,7 @@ def check(config: DictConfig) -> Experiment:
             "config; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or "
             "MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
         )
-    task: Task = bind(values.get("task"), Task, "task")
+    task: Task[Any] = bind(values.get("task"), Task, "task")
     trainer = values.get("trainer")
     of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
     with_tracker = {**values, "tracking": with_environment(values.get("tracking"))}
@@ -113,7 +113,7 @@ def check(config: DictConfig) -> Experiment:
     return Experiment(**bound, config=written, values=values, choices=choices_of(config))
 
 
-def _try_model(task: Task, bound: Mapping[str, Any]) -> None:
+def _try_model(task: Task[Any], bound: Mapping[str, Any]) -> None:
     """Run a small batch through a model with parts of the user's own."""
     from attnlab.model.trial_pass import try_model
 
@@ -125,7 +125,7 @@ def _try_model(task: Task, bound: Mapping[str, Any]) -> None:
     )
 
 
-def _metric_problems(task: Task, metrics: Mapping[str, CorpusMetric]) -> list[str]:
+def _metric_problems(task: Task[Any], metrics: Mapping[str, CorpusMetric]) -> list[str]:
     """Problems with metrics of the user's: their names, and what their classes say."""
     if not metrics:
         return []  # what the pages know of a task is slow to import
@@ -184,7 +184,7 @@ def with_task_of_model(config: DictConfig) -> DictConfig:
     return config
 
 
-def sections_of(task: Task) -> dict[str, Any]:
+def sections_of(task: Task[Any]) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
     return {
         "task": Task,
@@ -219,7 +219,7 @@ def _nodes_by_name(kind: str) -> Any:
     ]
 
 
-def _with_task(problem: str, task: Task) -> str:
+def _with_task(problem: str, task: Task[Any]) -> str:
     """The problem, with a hint where a whole section may be of another task."""
     sections = "|".join(task.sections)
     if not re.match(rf"({sections})(\._target_)? must be", problem):

@@ -20,6 +20,7 @@ from attnlab.config.names import readable_name
 from attnlab.config.params import as_text, choice_name
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.config.target import TARGET
+from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.evaluation_files import (
@@ -60,7 +61,7 @@ EVALUATE_SOURCES = (
 LONGEST_ENSEMBLE = 200  # characters of the names of its models; MLflow takes 250 with the search
 
 
-def evaluate(experiment: Experiment, data: Any, run: ExperimentRun) -> Path:
+def evaluate(experiment: Experiment, data: Prepared, run: ExperimentRun) -> Path:
     """Evaluate the model of a run, unless that was done before, and show its metrics.
 
     Returns the folder of the evaluation. Hydra's output folder gets a copy of it, and MLflow the
@@ -179,7 +180,7 @@ def _write_own(experiment: Experiment, folder: Path) -> dict[str, float]:
     return found
 
 
-def cached_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
+def cached_evaluation(experiment: Experiment, data: Prepared, point: Path) -> Path:
     """Where the evaluation of a point's model stays, so that the same is not evaluated twice."""
     folders = experiment.ensemble_folders
     others = [read_facts(folder).identity for folder in folders]

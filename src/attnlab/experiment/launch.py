@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
@@ -25,6 +25,8 @@ from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import exit_with, running, starting_process
 from attnlab.terminal import echo, show_problems
+
+ResultT = TypeVar("ResultT")
 
 
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
@@ -45,7 +47,7 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
             application()
 
 
-def experiment_job(main: Callable[[DictConfig], Any]) -> Callable[[DictConfig], Any]:
+def experiment_job(main: Callable[[DictConfig], ResultT]) -> Callable[[DictConfig], ResultT]:
     """The `main` of a pipeline, as Hydra runs it alone or as one job of a multirun.
 
     Paths of the config start at the folder that the command was given in, also where
@@ -55,13 +57,13 @@ def experiment_job(main: Callable[[DictConfig], Any]) -> Callable[[DictConfig], 
 
     # Launchers pickle this function by value with all that it names, and so it names little.
     @functools.wraps(main)
-    def run(config: DictConfig) -> Any:
+    def run(config: DictConfig) -> ResultT:
         return _run_job(main, config)
 
     return run
 
 
-def _run_job(main: Callable[[DictConfig], Any], config: DictConfig) -> Any:
+def _run_job(main: Callable[[DictConfig], ResultT], config: DictConfig) -> ResultT:
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
         if command_leads_sweeps():  # what follows imports torch, which takes seconds

@@ -9,6 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 
 from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import Prepared
 from attnlab.experiment.composition import compose
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.training import make_batches, make_module
@@ -33,15 +34,15 @@ class NotebookExperiment(Experiment):
         """
         return prepare(self)
 
-    def module(self, data: Any) -> pl.LightningModule:
+    def module(self, data: Prepared) -> pl.LightningModule:
         """What trains and validates the model; the same seed gives the same weights each time."""
         return make_module(self, data)
 
-    def datamodule(self, data: Any) -> SeqDataModule:
+    def datamodule(self, data: Prepared) -> SeqDataModule:
         """The batches of training and validation."""
         return make_batches(self, data)
 
-    def predictor(self, module: pl.LightningModule, data: Any) -> Predictor:
+    def predictor(self, module: pl.LightningModule, data: Prepared) -> Predictor:
         """The module's model, as `attnlab.load` returns a saved one.
 
         This puts the model in evaluation mode.

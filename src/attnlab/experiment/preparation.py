@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
 from attnlab.config.paths import PREPARED_DATA, check_replaceable
 from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
+from attnlab.data.prepared import Prepared
 from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
 from attnlab.experiment.sections import PREPARE_SECTIONS
@@ -22,7 +22,7 @@ from attnlab.tasks.task import Experiment
 PREPARE_SOURCES = (f"{__name__}:write_prepared", "task:rows")
 
 
-def prepare(experiment: Experiment) -> Any:
+def prepare(experiment: Experiment) -> Prepared:
     """The prepared data of an experiment, made where they are missing.
 
     Raises ExperimentError where they cannot be made, or the model could not read some of them.

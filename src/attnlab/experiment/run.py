@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
+from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.formed_attention import FOLDER as FORMED
 from attnlab.experiment.hydra_config import config_folders
@@ -50,6 +51,9 @@ TRAIN_SOURCES = (
     "task:module,sizes,read_data,prepared",
 )
 
+# One number, or one for each objective; None in processes that only train.
+Objective = float | tuple[float, ...] | None
+
 
 @dataclass
 class ExperimentRun:
@@ -63,7 +67,7 @@ class ExperimentRun:
     """
 
     experiment: Experiment
-    data: Any
+    data: Prepared
     folder: Path
     is_first_process: bool = True
     is_finished: bool = False
@@ -113,7 +117,7 @@ class ExperimentRun:
         return psutil.Process().create_time() if job is None else job.record.started
 
     @property
-    def objective(self) -> Any:
+    def objective(self) -> Objective:
         """What the training found of `sweep.objectives`, as Hydra's sweepers take it.
 
         Known since `publish`: by now another command may train the same experiment again.
@@ -138,7 +142,7 @@ def set_up(experiment: Experiment) -> None:
 
 
 @contextmanager
-def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
+def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
     """The run of an experiment on its prepared data, for as long as the block works on it.
 
     The first process holds the lock of the folder: a second command waits, and then finds the run
@@ -204,7 +208,7 @@ def _has_checkpoint(point: Path) -> bool:
 
 
 def _of_another_process(
-    experiment: Experiment, data: Any, folder: Path, parent: Path | None
+    experiment: Experiment, data: Prepared, folder: Path, parent: Path | None
 ) -> ExperimentRun:
     """The run in a process that only trains.
 
@@ -224,7 +228,7 @@ def _of_another_process(
 
 
 def _start_of_training(
-    experiment: Experiment, data: Any, folder: Path, parent: Path | None
+    experiment: Experiment, data: Prepared, folder: Path, parent: Path | None
 ) -> Path | None:
     """The checkpoint that training goes on from; None for its first step, in a cleared folder."""
     from attnlab.experiment.training import check_training  # imports Lightning
@@ -237,7 +241,7 @@ def _start_of_training(
     return None if parent is None else continue_training(parent, folder)
 
 
-def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
+def start_lines(experiment: Experiment, data: Prepared, folder: Path) -> list[str]:
     """What is about to be trained, on what, and where it goes."""
     # Built on the meta device, which costs no memory, to count its parameters.
     with torch.device("meta"), ShapesAlone():
@@ -291,7 +295,7 @@ def record_of(
     experiment: Experiment,
     config: dict[str, Any],
     identity: str,
-    data: Any,
+    data: Prepared,
     name: str | None = None,
 ) -> RunRecord:
     """What the tracker is given of a run.
@@ -348,7 +352,7 @@ def other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any
     return {} if own == trained else {"precision": own}
 
 
-def identity_of(experiment: Experiment, data: Any) -> str:
+def identity_of(experiment: Experiment, data: Prepared) -> str:
     """The identity of an experiment on its prepared data."""
     read = [data.digest]
     if experiment.initial_weights is not None:
@@ -358,7 +362,7 @@ def identity_of(experiment: Experiment, data: Any) -> str:
     return experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
 
 
-def point_of(experiment: Experiment, data: Any) -> Path:
+def point_of(experiment: Experiment, data: Prepared) -> Path:
     """The folder of an experiment on its prepared data; its name is the experiment's identity."""
     folder = experiment.paths.runs_folder / "points" / identity_of(experiment, data)
     folder.mkdir(parents=True, exist_ok=True)
@@ -424,7 +428,7 @@ def find_resume_checkpoint(point: Path) -> Path | None:
     return None
 
 
-def parent_of(experiment: Experiment, data: Any) -> Path | None:
+def parent_of(experiment: Experiment, data: Prepared) -> Path | None:
     """The folder of the finished experiment that this one continues; None if it continues none.
 
     Raises ExperimentError where there is no such experiment, or it differs in more than how long it

@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 from attnlab.config.target import TARGET
 from attnlab.data.corpus import TextCleaning
 from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import write_json
@@ -27,7 +28,7 @@ from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer import build_trainer, length_of, own_parts
 
 
-def make_module(experiment: Experiment, data: Any) -> pl.LightningModule:
+def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
     """What trains and validates the experiment's model, which is drawn from its seed."""
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
     model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
@@ -38,7 +39,7 @@ def make_module(experiment: Experiment, data: Any) -> pl.LightningModule:
     return experiment.task.module(experiment, model, data)
 
 
-def make_batches(experiment: Experiment, data: Any) -> SeqDataModule:
+def make_batches(experiment: Experiment, data: Prepared) -> SeqDataModule:
     """The batches that the experiment trains on and validates with."""
     settings = experiment.training
     return SeqDataModule(
@@ -53,7 +54,7 @@ def make_batches(experiment: Experiment, data: Any) -> SeqDataModule:
 
 def make_trainer(
     experiment: Experiment,
-    data: Any,
+    data: Prepared,
     batches: SeqDataModule,
     folder: Path,
     after_checkpoint: Callable[[int], None] = lambda reached: None,
@@ -88,7 +89,7 @@ def make_trainer(
     return trainer
 
 
-def check_training(experiment: Experiment, data: Any) -> None:
+def check_training(experiment: Experiment, data: Prepared) -> None:
     """Raise ExperimentError, before a tracker has a run, where the training cannot start."""
     batches = len(make_batches(experiment, data).train_dataloader())
     length_of(experiment.training, batches)
@@ -99,7 +100,9 @@ def check_training(experiment: Experiment, data: Any) -> None:
         make_module(experiment, data)
 
 
-def keep_model(experiment: Experiment, data: Any, trainer: SupervisedTrainer, folder: Path) -> None:
+def keep_model(
+    experiment: Experiment, data: Prepared, trainer: SupervisedTrainer, folder: Path
+) -> None:
     """Write the model folder (the mean of the best checkpoints), the learning curves, `done.json`.
 
     The last one says that the training in this folder is finished.

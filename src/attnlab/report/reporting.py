@@ -7,11 +7,11 @@ import shlex
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.config.params import NO_REVISION, git_tags
 from attnlab.config.paths import REPORT, check_replaceable
+from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError, masked
 from attnlab.experiment.changes import changes
 from attnlab.experiment.composition import compose
@@ -38,7 +38,7 @@ PAGE = "index.html"
 REPORT_SOURCES = (f"{__name__}:write_page", "task:report_section")
 
 
-def report(experiment: Experiment, data: Any, run: ExperimentRun, evaluation: Path) -> Path:
+def report(experiment: Experiment, data: Prepared, run: ExperimentRun, evaluation: Path) -> Path:
     """Write the page of a run into Hydra's output folder, and return where it lies.
 
     The same page is not written twice; the folder of the run has it.

@@ -38,7 +38,7 @@ def task_of_model(folder: Path, allow: Collection[str] = ()) -> Task:
     facts = read_facts(folder)
     config = read_config(folder)
     if isinstance(config.get("task"), Mapping):
-        task: Task = bind_section(config, "task", Task, allow)
+        task: Task[Any] = bind_section(config, "task", Task, allow)
         return task
     # An older folder
     return Classification() if "num_classes" in facts.sizes else Translation()
@@ -73,7 +73,7 @@ def task_of_evaluation(folder: Path, allow: Collection[str] = ()) -> Task:
                 f"the evaluation in {folder} is of a task of {', '.join(foreign)}; reading it "
                 f"would run that code. Where you trust it, allow it: allow=[{','.join(foreign)}]"
             )
-        task: Task = bind(config.get("task"), Task, "task")
+        task: Task[Any] = bind(config.get("task"), Task, "task")
         return task
     # An older folder
     for task in SHIPPED:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from attnlab.config.identity import experiment_identity
 from attnlab.config.target import TARGET
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
-    from attnlab.data.prepared import PreparedFolder
+    from attnlab.data.prepared import Prepared
     from attnlab.data.row_kinds import RowKind
     from attnlab.evaluation.corpus_metric import CorpusMetric
     from attnlab.plots.picture import Picture
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 # How jobs are chosen and spread. This changes neither the results of a job nor what it logs.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
+DataT = TypeVar("DataT", bound="Prepared")
 Metrics = dict[str, float | int | None]
 Pictured = Callable[[Any], "Pictures | None"]
 """Takes a LightningModule and returns what draws the pictures of a validation; None for none.
@@ -44,7 +45,7 @@ They show the same few sentences each time.
 """
 
 
-class Task(ABC):
+class Task(ABC, Generic[DataT]):
     """What differs between the kinds of experiments; a choice of conf/task by its `_target_`.
 
     All other code calls the methods of an experiment's task, and never asks which task it is.
@@ -61,7 +62,7 @@ class Task(ABC):
     name: ClassVar[str]
     sections: ClassVar[Mapping[str, Any]]
     rows: ClassVar[type[RowKind]]
-    prepared: ClassVar[type[PreparedFolder[Any, Any]]]
+    prepared: type[DataT]
     trial_sizes: ClassVar[Mapping[str, int]]
     without_corpus: ClassVar[tuple[str, ...]] = ()
 
@@ -145,7 +146,7 @@ class Task(ABC):
 
     # Prepared data
 
-    def open_data(self, folder: Path) -> Any:
+    def open_data(self, folder: Path) -> DataT:
         """The prepared data of a folder, checked to be of this task.
 
         Raises ExperimentError where the folder has no data of this task.
@@ -158,7 +159,7 @@ class Task(ABC):
             )
         return self.read_data(folder)
 
-    def read_data(self, folder: Path) -> Any:
+    def read_data(self, folder: Path) -> DataT:
         """The prepared data of a folder that is known to have data of this task."""
         return self.prepared(folder)
 
@@ -185,7 +186,7 @@ class Task(ABC):
         """The files that a model and the data that it reads must share to the byte."""
         return self.shared_files
 
-    def check_data(self, experiment: Experiment, data: Any) -> None:
+    def check_data(self, experiment: Experiment, data: DataT) -> None:
         """Raise ExperimentError where the model could not read some sentence of the data."""
         for section in ("attention", "encoder"):
             part = experiment.model.values.get(section)
@@ -195,7 +196,7 @@ class Task(ABC):
             if setting is not None:
                 self._check_longest_source(part, setting, data)
 
-    def _check_longest_source(self, part: Part[Any], setting: str, data: Any) -> None:
+    def _check_longest_source(self, part: Part[Any], setting: str, data: DataT) -> None:
         """Raise ExperimentError where a source is longer than this setting of a part allows."""
         # The statistics do not count <eos>, which a model reads.
         longest = {
@@ -212,7 +213,7 @@ class Task(ABC):
             )
 
     @abstractmethod
-    def sizes(self, data: Any) -> dict[str, int]:
+    def sizes(self, data: DataT) -> dict[str, int]:
         """The run-time arguments of the model that follow from the data, by name.
 
         Vocabulary sizes are among them.
@@ -221,14 +222,14 @@ class Task(ABC):
     # Training
 
     @abstractmethod
-    def module(self, experiment: Experiment, model: Any, data: Any) -> pl.LightningModule:
+    def module(self, experiment: Experiment, model: Any, data: DataT) -> pl.LightningModule:
         """The LightningModule that trains and validates a model.
 
         model: newly built, or with the weights that the training starts with.
         data: prepared, of the type `prepared`.
         """
 
-    def pictures(self, experiment: Experiment, data: Any) -> Pictured:
+    def pictures(self, experiment: Experiment, data: DataT) -> Pictured:
         """The function that draws the attention at a validation; by default it draws nothing."""
         return lambda module: None
 
@@ -236,7 +237,7 @@ class Task(ABC):
 
     @abstractmethod
     def evaluate(
-        self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress
+        self, experiment: Experiment, model: Path, data: DataT, into: Path, progress: Progress
     ) -> Metrics:
         """Write the evaluation of a model folder into an empty folder, and return its metrics.
 
@@ -248,7 +249,7 @@ class Task(ABC):
     def predictor(self) -> type[Predictor]:
         """The class of what `attnlab.load` returns for a model of this task."""
 
-    def example(self, data: Any) -> str:
+    def example(self, data: DataT) -> str:
         """A short text of the prepared data, which the model folder keeps; "" for none."""
         return ""
 
@@ -293,7 +294,7 @@ class Experiment:
     values: dict[str, Any] = field(repr=False)
     choices: dict[str, str]
     seed: int
-    task: Task
+    task: Task[Any]
     data: Any
     padding: Padding
     model: Part[Any]

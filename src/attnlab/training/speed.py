@@ -23,7 +23,7 @@ class SpeedCounters(pl.Callback):
     speed/target_tokens_per_cpu_second: the mean so far.
     time/training_cpu_seconds: of this process and its children.
     time/validation_cpu_seconds: the same during validations, including pictures, checkpoints and
-        their upload.
+        their upload; and before the first step, when the untrained model's attention is drawn.
     time/training_wall_seconds, time/validation_wall_seconds: wall-clock time, which includes a
         GPU's work.
     system/resident_megabytes: memory of this process.
@@ -63,6 +63,8 @@ class SpeedCounters(pl.Callback):
         self._with_children = trainer.world_size == 1
         reset_peaks()
         self._since = self._now()
+        # Other callbacks draw now; training begins with its first batch.
+        self._phase = "validation"
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._update()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.report_section import ReportSection
 
 
-class Classification(Task):
+class Classification(Task[LabelledData]):
     """Sentences to labels, by an encoder that looks back once."""
 
     name = "classification"
@@ -122,7 +122,7 @@ class Classification(Task):
 
         return SentenceClassifier
 
-    def example(self, data: Any) -> str:
+    def example(self, data: LabelledData) -> str:
         return short_text(data.split("validation"))
 
     def explorer_page(self, predictor: Any) -> ExplorerPage:

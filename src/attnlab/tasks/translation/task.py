@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.report_section import ReportSection
 
 
-class Translation(Task):
+class Translation(Task[PreparedData]):
     """Sentences to sentences, by an encoder and a decoder."""
 
     name = "translation"
@@ -199,7 +199,7 @@ class Translation(Task):
 
         return Translator
 
-    def example(self, data: Any) -> str:
+    def example(self, data: PreparedData) -> str:
         return short_text(data.split("validation"))
 
     def explorer_page(self, predictor: Any) -> ExplorerPage:

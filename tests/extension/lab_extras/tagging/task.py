@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.report_section import ReportSection
 
 
-class Tagging(Task):
+class Tagging(Task[TaggedData]):
     """A tag for each word of a sentence."""
 
     name = "tagging"
