@@ -97,6 +97,7 @@ def test_verdict_follows_the_interval_and_the_better_direction(low, high, better
         ({"system": "cosine"}, "system must be one of the sweep's systems"),
         ({"conclusion": "great"}, "conclusion must be one of better, worse, undecided"),
         ({"seeds": "3"}, "seeds is unknown"),
+        ({"than": "bahdanau", "conclusion": "undecided"}, "system and than are the same"),
     ],
 )
 def test_mistake_in_a_conclusion_is_a_sentence(tmp_path, fields, says):
@@ -123,6 +124,7 @@ def test_unknown_lesson_is_a_sentence(tmp_path, name):
     [
         ("mine.txt", "", "must end in .py"),
         ("mine.yaml", "3", "must be a list of settings"),
+        ("mine.yaml", "padding: pre_post", "must be a list of settings"),
         ("mine.yaml", "a: [", "cannot be read as YAML"),
         ("mine.yaml", "- padding=pre_post", "lesson-3 asks for no settings"),
     ],

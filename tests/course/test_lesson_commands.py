@@ -79,6 +79,7 @@ def test_commands_of_a_lesson_run(page):
             ["padding=post_post"],
             ["must stand in front", "do not change the encoder's states"],
         ),
+        ("lesson-9", ["padding=post_post", "padding.recurrence=read"], ["must stand in front"]),
         ("lesson-9", [], ["get a weight of"]),
         ("lesson-9", ["padding=pre_post"], ["do not change the encoder's states"]),
         ("lesson-9", ["padding=nonsense"], ["nonsense"]),

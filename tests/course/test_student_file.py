@@ -34,6 +34,11 @@ def test_right_function_passes_in_its_own_process(tmp_path):
         ("def scaled_dot(query):\n    return query\n", "error at mine.py: TypeError"),
         ("import sys\nsys.exit(0)\n", "error at mine.py:2: SystemExit"),
         ("import os\nos._exit(3)\n", "mine.py ended the program with exit code 3."),
+        (
+            "import os, pathlib, sys\n"
+            "pathlib.Path(sys.argv[1], 'answers.json').write_text('[]')\nos._exit(0)\n",
+            "mine.py ended the program with exit code 0.",
+        ),
         ("", "mine.py has no function scaled_dot(query, keys)."),
         ("def scaled_dot(query, keys):\n    pass\n", "scaled_dot returns NoneType"),
         ("def scaled_dot(query, keys):\n    return keys\n", "must have the shape (3, 5), and has"),
@@ -47,6 +52,19 @@ def test_failure_of_a_file_is_one_sentence(tmp_path, text, says):
     found = graded(tmp_path, text)
     assert len(found) == 1
     assert says in found[0]
+
+
+def test_right_values_in_place_have_no_gradient_to_learn_from(tmp_path):
+    text = (
+        "import torch\n\n"
+        "def scaled_dot(query, keys):\n"
+        "    root = (query[:, None] * keys).sum(2).exp()\n"
+        "    scores = root.log() / keys.shape[2] ** 0.5\n"
+        "    root.zero_()\n"
+        "    return scores\n"
+    )
+    (found,) = graded(tmp_path, text)
+    assert "the values are right, but no gradient flows" in found
 
 
 def test_file_that_does_not_end_is_stopped(tmp_path):

@@ -59,7 +59,7 @@ def _number_of(lesson: str) -> int:
 
 def _grade_yaml(lesson: int, file: Path) -> list[Sentence]:
     content = _read_yaml(file)
-    if isinstance(content, dict):
+    if isinstance(content, dict) and not {"system", "conclusion"}.isdisjoint(content):
         from attnlab.course.conclusion import grade_conclusion, read_conclusion  # imports reports
 
         named = {str(name): value for name, value in content.items()}

@@ -73,6 +73,13 @@ def read_conclusion(values: Mapping[str, Any]) -> Conclusion:
                 f"conclusion must be one of {choices}, got {got}.",
             )
         )
+    if not problems and values["system"] == values["than"]:
+        problems.append(
+            Sentence(
+                "system과 than이 같습니다. 서로 다른 두 시스템을 비교해야 합니다.",
+                "system and than are the same; a conclusion compares two systems.",
+            )
+        )
     if problems:
         raise RefusalError(problems)
     texts: dict[str, Any] = {name: str(value) for name, value in values.items()}

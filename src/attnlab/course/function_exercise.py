@@ -222,7 +222,7 @@ def _failure(
 
 
 def _malformed(trial: Trial) -> Sentence | None:
-    """The sentence on results whose number, shapes or kinds are not the right ones."""
+    """The sentence on results whose number or shapes are not the right ones."""
     results, right, returns = trial.answer.results, trial.right, trial.exercise.returns
     if len(results) != len(right):
         names = ", ".join(returns)
@@ -237,6 +237,12 @@ def _malformed(trial: Trial) -> Sentence | None:
                 f"{name}의 모양이 {wanted}이어야 하는데 {shape}입니다.",
                 f"{name} must have the shape {wanted}, and has {shape}.",
             )
+    return None
+
+
+def _not_finite(trial: Trial) -> Sentence | None:
+    """The sentence on a result with NaN or infinity."""
+    for name, ours in zip(trial.exercise.returns, trial.answer.results, strict=True):
         if not np.isfinite(ours.astype(np.float64)).all():
             return trial.about(
                 f"{name}에 NaN이나 무한대가 들어 있습니다.",
@@ -268,6 +274,9 @@ def _differences(trial: Trial, tried: Sequence[Trial]) -> list[Sentence]:
     for mistake in trial.exercise.mistakes:
         if _explains(mistake, tried):
             return [trial.about(mistake.ko, mistake.en)]
+    not_finite = _not_finite(trial)
+    if not_finite is not None:
+        return [not_finite]
 
     found = []
     for look in trial.exercise.properties:
@@ -303,9 +312,16 @@ def _largest_difference(trial: Trial) -> Sentence:
         distance = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
         place = np.unravel_index(int(distance.argmax()), distance.shape)
         index = [int(number) for number in place]
-        got, wanted = float(ours[place]), float(theirs[place])
+        got, wanted = _shown(ours[place]), _shown(theirs[place])
         return trial.about(
-            f"{name}{index}의 값이 {got:.4f}인데, 기준 구현에서는 {wanted:.4f}입니다.",
-            f"{name}{index} is {got:.4f}, where the reference has {wanted:.4f}.",
+            f"{name}{index}의 값이 {got}인데, 기준 구현에서는 {wanted}입니다.",
+            f"{name}{index} is {got}, where the reference has {wanted}.",
         )
     raise AssertionError("the results agree")
+
+
+def _shown(number: Any) -> str:
+    """A number of a result: words and masks are whole numbers."""
+    if np.asarray(number).dtype.kind == "f":
+        return f"{float(number):.4f}"
+    return str(int(number))

@@ -1,4 +1,4 @@
-"""Properties of right attention weights, and the sentences on results that lack them."""
+"""Properties of right weights and probabilities, and the sentences on results that lack them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,20 @@ def weights_properties(result: int, mask: int) -> tuple[Property, ...]:
     return of_weights(_only_pads), of_weights(_pads), of_weights(_sums), of_weights(_negative)
 
 
+def sums_to_one(_: Inputs, results: Sequence[Array], __: Sequence[Array]) -> Sentence | None:
+    """That each row of the first result, (B, V), is a distribution."""
+    for number, row in enumerate(results[0].astype(np.float64), start=1):
+        total = row.sum()
+        if row.min() < -NEGLIGIBLE or abs(total - 1) > 1e-4:
+            return Sentence(
+                f"행 {number}은 확률이 아닙니다. 더하면 {total:.4f}이고, 가장 작은 값은 "
+                f"{row.min():.4f}입니다.",
+                f"row {number} is no distribution: it sums to {total:.4f}, and its smallest number "
+                f"is {row.min():.4f}.",
+            )
+    return None
+
+
 def _only_pads(weights: Array, mask: Array) -> Sentence | None:
     has_pads = ~mask.all(1)
     on_real_tokens = np.abs(np.where(mask, weights, 0)).sum(1)
@@ -51,8 +65,8 @@ def _pads(weights: Array, mask: Array) -> Sentence | None:
     for number, share in enumerate(on_pads, start=1):
         if share > NEGLIGIBLE:
             return Sentence(
-                f"문장 {number}의 패딩이 가중치를 {share:.2f}만큼 받습니다.",
-                f"the pads of sentence {number} get a weight of {share:.2f}.",
+                f"문장 {number}의 패딩이 가중치를 {share:.2g}만큼 받습니다.",
+                f"the pads of sentence {number} get a weight of {share:.2g}.",
             )
     return None
 
@@ -62,8 +76,8 @@ def _sums(weights: Array, mask: Array) -> Sentence | None:
     for number, total in enumerate(sums, start=1):
         if abs(total - 1) > 1e-4:
             return Sentence(
-                f"문장 {number}에서 실제 토큰의 가중치를 더하면 {total:.2f}입니다.",
-                f"the weights of sentence {number} sum to {total:.2f} over its real tokens.",
+                f"문장 {number}에서 실제 토큰의 가중치를 더하면 {total:.4f}입니다.",
+                f"the weights of sentence {number} sum to {total:.4f} over its real tokens.",
             )
     return None
 

@@ -74,7 +74,7 @@ def call_functions(file: Path, calls: Sequence[Call], seconds: float) -> list[An
             )
         except subprocess.TimeoutExpired:
             return [Answer("too slow")] * len(calls)
-        if not (folder / ANSWERS).is_file():
+        if not (folder / RESULTS).is_file() or not (folder / ANSWERS).is_file():
             return [Answer("ended", code=done.returncode)] * len(calls)
         return _read_answers(folder)
 

@@ -101,8 +101,7 @@ def _answer(
 ) -> dict[str, Any]:
     """Call the function; its results are added to `results`."""
     passed = [_passed(argument, with_torch) for argument in given]
-    returned = function(*passed)
-    parts = returned if call["parts"] > 1 and isinstance(returned, tuple | list) else [returned]
+    parts = _parts_of(function(*passed), call["parts"])
 
     keys = []
     for place, part in enumerate(parts):
@@ -117,9 +116,16 @@ def _answer(
         if not _is_same(before, after):
             changed.append(place)
     answer = {"status": "answered", "results": keys, "changed": changed, "without_gradient": []}
-    if call["gradient"] and with_torch and _is_tensor(parts[0]):
-        answer["without_gradient"] = _without_gradient(function, given)
+    if call["gradient"] and with_torch:
+        answer["without_gradient"] = _without_gradient(function, given, call["parts"])
     return answer
+
+
+def _parts_of(returned: Any, number: int) -> list[Any]:
+    """The results of a function that should return so many."""
+    if number > 1 and isinstance(returned, tuple | list):
+        return [*returned]
+    return [returned]
 
 
 def _passed(argument: Any, with_torch: bool) -> Any:
@@ -157,7 +163,7 @@ def _is_same(before: Any, after: Any) -> bool:
     return array.shape == before.shape and bool(np.array_equal(array, before))
 
 
-def _without_gradient(function: Any, given: list[Any]) -> list[int]:
+def _without_gradient(function: Any, given: list[Any], parts: int) -> list[int]:
     """The arguments of real numbers that the first result has no gradient for."""
     import torch
 
@@ -169,21 +175,30 @@ def _without_gradient(function: Any, given: list[Any]) -> list[int]:
             tensor = tensor.clone()  # a leaf must not be changed in place
         passed.append(tensor)
     try:
-        returned = function(*passed)
-    except RuntimeError:  # "Can't call numpy() on Tensor that requires grad"
-        return [*leaves]
-    first = returned[0] if isinstance(returned, tuple | list) else returned
-    if not first.requires_grad:
+        first = _as_tensor(_parts_of(function(*passed), parts)[0])
+        if first is None or not first.requires_grad:
+            return [*leaves]
+        # A plain sum of a softmax has no gradient: its parts count differently.
+        factors = torch.linspace(1.0, 2.0, first.numel(), dtype=first.dtype).view(first.shape)
+        total = (first * factors).sum()
+        gradients = torch.autograd.grad(total, [*leaves.values()], allow_unused=True)
+    except RuntimeError:
+        # "Can't call numpy() on Tensor that requires grad", or the function has overwritten numbers
+        # that its own gradient needs.
         return [*leaves]
 
-    # A plain sum of a softmax has no gradient: its parts count differently.
-    factors = torch.linspace(1.0, 2.0, first.numel(), dtype=first.dtype).view(first.shape)
-    gradients = torch.autograd.grad((first * factors).sum(), [*leaves.values()], allow_unused=True)
     missing: list[int] = []
     for place, gradient in zip(leaves, gradients, strict=True):
         if gradient is None:
             missing.append(place)
     return missing
+
+
+def _as_tensor(part: Any) -> Any:
+    """A result as one tensor, also where it is a list of them; None where it has none."""
+    if isinstance(part, list | tuple) and part and all(_is_tensor(each) for each in part):
+        return sys.modules["torch"].stack([*part])
+    return part if _is_tensor(part) else None
 
 
 def _failure(error: BaseException, file: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.course.function_exercise import FunctionExercise, Inputs, Mistake
+from attnlab.course.properties import sums_to_one
 from attnlab.course.reference import mask_behind, normal, sigmoid, softmax
 
 Array = NDArray[Any]
@@ -98,6 +99,7 @@ NEXT_WORD = FunctionExercise(
             "the chosen words are the least likely ones.",
         ),
     ),
+    properties=(sums_to_one,),
 )
 
 FUNCTIONS = (CONTEXT_VECTOR, NEXT_WORD)

@@ -69,6 +69,11 @@ ATTENTION_WEIGHTS = FunctionExercise(
     returns=("weights",),
     mistakes=(
         Mistake(
+            lambda scores, mask: masked_softmax(scores, ~mask),
+            "마스크가 거꾸로입니다. 마스크는 실제 토큰에서 True입니다.",
+            "the mask is turned around: it is True at real tokens.",
+        ),
+        Mistake(
             _over_batch,
             "소프트맥스가 한 문장의 단어들이 아니라 배치의 문장들에 걸쳐 합이 1이 되게 했습니다.",
             "the weights sum to one over the sentences of the batch, not over the words of one.",
@@ -94,6 +99,11 @@ ATTENTION = FunctionExercise(
     reference=attention,
     returns=("context", "weights"),
     mistakes=(
+        Mistake(
+            lambda query, keys, values, mask: attention(query, keys, values, ~mask),
+            "마스크가 거꾸로입니다. 마스크는 실제 토큰에서 True입니다.",
+            "the mask is turned around: it is True at real tokens.",
+        ),
         Mistake(
             lambda query, keys, values, mask: (
                 weighted_sum(masked_softmax(dot_scores(query, keys), mask), keys),

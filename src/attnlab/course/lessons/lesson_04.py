@@ -41,18 +41,19 @@ def _luong_step(
     joined: str = "context first",
     squash: Any = np.tanh,
     reads_attentional: bool = True,
-    visible: bool = True,
-    normalise: bool = True,
+    weigh: Any = masked_softmax,
+    normalise: Any = softmax,
 ) -> Array:
     """The step, and its frequent mistakes."""
     state = states[:, t]
     scores = dot_scores(states[:, t + asks], encoder_states)
-    weights = masked_softmax(scores, mask) if visible else softmax(scores)
+    weights = weigh(scores, mask)
     context = weighted_sum(weights, encoder_states)
     parts = [context, state] if joined == "context first" else [state, context]
     attentional = squash(np.concatenate(parts, axis=1) @ W_c.T + b_c)
     logits = (attentional if reads_attentional else state) @ W_y.T + b_y
-    return softmax(logits) if normalise else logits
+    probabilities: Array = normalise(logits)
+    return probabilities
 
 
 def _draw_step(random: np.random.Generator) -> list[Inputs]:
@@ -81,6 +82,15 @@ def _without_bias(
     b_y: Array,
 ) -> Array:
     return _luong_step(states, t, encoder_states, mask, W_c, np.zeros_like(b_c), W_y, b_y)
+
+
+def _without_output_bias(*inputs: Any) -> Array:
+    without = (*inputs[:-1], np.zeros_like(inputs[-1]))
+    return _luong_step(*without)
+
+
+def _step_before(states: Array, t: int, *others: Array) -> Array:
+    return _luong_step(states, t - 1, *others)
 
 
 DOT_SCORES = FunctionExercise(
@@ -113,7 +123,12 @@ LUONG_STEP = FunctionExercise(
         Mistake(
             _wrong(asks=-1),
             "쿼리로 한 시점 전의 상태를 썼습니다. 루옹의 쿼리는 현재 시점의 상태입니다.",
-            "the query is the state one step before; Luong's is that of the present step.",
+            "the query is the state one step before; Luong's is that of the current step.",
+        ),
+        Mistake(
+            _step_before,
+            "상태 s 자체가 한 시점 전의 것입니다. t는 0부터 셉니다.",
+            "it is the step before: t is counted from 0.",
         ),
         Mistake(
             _wrong(joined="state first"),
@@ -131,17 +146,32 @@ LUONG_STEP = FunctionExercise(
             "a bias is missing where s̃ is made.",
         ),
         Mistake(
+            _without_output_bias,
+            "출력층의 편향이 빠졌습니다.",
+            "the bias of the output layer is missing.",
+        ),
+        Mistake(
             _wrong(reads_attentional=False),
             "출력층이 컨텍스트 벡터를 전혀 보지 못합니다. s를 그대로 읽었습니다.",
             "the output layer does not see the context at all: it reads s itself.",
         ),
         Mistake(
-            _wrong(visible=False),
+            _wrong(weigh=lambda scores, mask: softmax(scores)),
             "패딩이 가중치를 받습니다.",
             "pads get weight.",
         ),
         Mistake(
-            _wrong(normalise=False),
+            _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
+            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "the pads have weight 0, but the other weights sum to less than one.",
+        ),
+        Mistake(
+            _wrong(normalise=lambda logits: softmax(logits, axis=0)),
+            "확률을 단어 축이 아니라 배치 축으로 정규화했습니다.",
+            "the probabilities sum to one over the batch, not over the words.",
+        ),
+        Mistake(
+            _wrong(normalise=lambda logits: logits),
             "결과를 더해도 1이 되지 않습니다. 확률이 아니라 점수(로짓)입니다.",
             "the results do not sum to one: they are logits, not probabilities.",
         ),

@@ -94,6 +94,11 @@ SCALED_DOT = FunctionExercise(
             "the scores are divided by the width n itself.",
         ),
         Mistake(
+            lambda query, keys: dot_scores(query, keys) * np.sqrt(query.shape[1]),
+            "나누어야 할 수를 곱했습니다.",
+            "the scores are multiplied by what they should be divided by.",
+        ),
+        Mistake(
             lambda query, keys: dot_scores(query, keys) / np.sqrt(keys.shape[1]),
             "나누는 수가 벡터의 너비가 아니라 문장의 길이에 달려 있습니다.",
             "the divisor depends on the length of the sentence, not on the width of the vectors.",
@@ -159,6 +164,11 @@ LOCATION = FunctionExercise(
             lambda query, W_a, mask: query @ W_a.T,
             "가중치가 아니라 소프트맥스를 지나기 전의 값입니다.",
             "these are the numbers before the softmax, not weights.",
+        ),
+        Mistake(
+            lambda query, W_a, mask: softmax(np.where(mask, query @ W_a.T, -np.inf), axis=0),
+            "소프트맥스가 한 문장의 위치들이 아니라 배치의 문장들에 걸쳐 합이 1이 되게 했습니다.",
+            "the weights sum to one over the sentences of the batch, not over the positions.",
         ),
         Mistake(
             lambda query, W_a, mask: softmax(query @ W_a.T) * mask,

@@ -34,9 +34,9 @@ def _draw_energies(random: np.random.Generator) -> list[Inputs]:
     return drawn
 
 
-def _scores(state: Array, keys: Array, W_a: Array, W_b: Array, W_c: Array) -> Array:
+def _scores(state: Array, keys: Array, W_a: Array, W_b: Array, W_c: Array, squash: Any) -> Array:
     """State (B, H) and keys (B, S, D) -> (B, S)."""
-    scores: Array = np.tanh((state @ W_b.T)[:, None] + keys @ W_c.T) @ W_a
+    scores: Array = squash((state @ W_b.T)[:, None] + keys @ W_c.T) @ W_a
     return scores
 
 
@@ -52,17 +52,18 @@ def _bahdanau_step(
     U: Array,
     b: Array,
     *,
-    visible: bool = True,
+    weigh: Any = masked_softmax,
+    score_squash: Any = np.tanh,
     context_first: bool = False,
     squash: Any = np.tanh,
-    recurrent: bool = True,
+    remember: Any = lambda state, U: state @ U.T,
     swapped: bool = False,
 ) -> tuple[Array, Array]:
     """The step, and its frequent mistakes."""
-    memory = state @ U.T if recurrent else 0.0
+    memory = remember(state, U)
     first, second = (W_c, W_b) if swapped else (W_b, W_c)
-    scores = _scores(state, encoder_states, W_a, first, second)
-    weights = masked_softmax(scores, mask) if visible else softmax(scores)
+    scores = _scores(state, encoder_states, W_a, first, second, score_squash)
+    weights = weigh(scores, mask)
     context = weighted_sum(weights, encoder_states)
     parts = [context, embedding] if context_first else [embedding, context]
     return squash(np.concatenate(parts, axis=1) @ W.T + memory + b), context
@@ -82,6 +83,11 @@ def _draw_step(random: np.random.Generator) -> list[Inputs]:
 
 def _wrong(**change: Any) -> Any:
     return lambda *inputs: _bahdanau_step(*inputs, **change)
+
+
+def _without_bias(*inputs: Any) -> tuple[Array, Array]:
+    without = (*inputs[:-1], np.zeros_like(inputs[-1]))
+    return _bahdanau_step(*without)
 
 
 ENERGIES = FunctionExercise(
@@ -132,7 +138,21 @@ BAHDANAU_STEP = FunctionExercise(
     reference=_bahdanau_step,
     returns=("new_state", "context"),
     mistakes=(
-        Mistake(_wrong(visible=False), "패딩이 가중치를 받습니다.", "pads get weight."),
+        Mistake(
+            _wrong(weigh=lambda scores, mask: softmax(scores)),
+            "패딩이 가중치를 받습니다.",
+            "pads get weight.",
+        ),
+        Mistake(
+            _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
+            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "the pads have weight 0, but the other weights sum to less than one.",
+        ),
+        Mistake(
+            _wrong(score_squash=lambda x: x),
+            "스코어를 만들 때 하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "there is no tanh in the scores.",
+        ),
         Mistake(
             _wrong(context_first=True),
             "컨텍스트 벡터는 맞지만, 셀의 입력이 [y; c]의 순서가 아닙니다.",
@@ -144,9 +164,19 @@ BAHDANAU_STEP = FunctionExercise(
             "the context is right, but the new state is not between -1 and 1.",
         ),
         Mistake(
-            _wrong(recurrent=False),
+            _wrong(remember=lambda state, U: 0.0),
             "컨텍스트 벡터는 맞지만, 이전 상태가 새 상태로 이어지지 않습니다.",
             "the context is right, but the previous state does not go on into the new one.",
+        ),
+        Mistake(
+            _wrong(remember=lambda state, U: state @ U),
+            "컨텍스트 벡터는 맞지만, 행렬 U가 전치되어 들어갔습니다.",
+            "the context is right, but the matrix U is used transposed.",
+        ),
+        Mistake(
+            _without_bias,
+            "컨텍스트 벡터는 맞지만, 셀의 편향이 빠졌습니다.",
+            "the context is right, but the bias of the cell is missing.",
         ),
         Mistake(
             _wrong(swapped=True),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.course.function_exercise import FunctionExercise, Inputs, Mistake
+from attnlab.course.properties import weights_properties
 from attnlab.course.reference import (
     dot_scores,
     masked_softmax,
@@ -117,12 +118,20 @@ PROJECTED_ATTENTION = FunctionExercise(
         Mistake(_unmasked, "패딩이 가중치를 받습니다.", "pads get weight."),
         Mistake(
             lambda query, states, W_q, W_k, mask: projected_attention(
+                query / np.sqrt(len(W_q)), states, W_q, W_k, mask
+            ),
+            "스코어가 내적보다 작습니다. 이 연습의 스코어는 나누지 않은 내적입니다.",
+            "the scores are smaller than dot products; this exercise does not scale them.",
+        ),
+        Mistake(
+            lambda query, states, W_q, W_k, mask: projected_attention(
                 query, states, W_q.T, W_k.T, mask
             ),
             "두 가중치 행렬이 전치되어 들어갔습니다.",
             "both matrices are used transposed.",
         ),
     ),
+    properties=weights_properties(result=1, mask=4),
 )
 
 FUNCTIONS = (ENERGY, PROJECTED_ATTENTION)

@@ -57,6 +57,11 @@ def _turned_mask(sentences: Sequence[Sequence[int]], symbol: int, side: str) -> 
     return tokens, ~mask
 
 
+def _full_mask(sentences: Sequence[Sequence[int]], symbol: int, side: str) -> tuple[Array, Array]:
+    tokens, mask = pad(sentences, symbol, side)
+    return tokens, np.ones_like(mask)
+
+
 PAD = FunctionExercise(
     name="pad",
     arguments=("sentences", "symbol", "side"),
@@ -71,6 +76,16 @@ PAD = FunctionExercise(
             "the pads are on the other side than side says.",
         ),
         Mistake(
+            lambda sentences, symbol, side: pad(sentences, symbol, POST),
+            "side가 결과에 영향을 주지 않습니다. 패딩이 언제나 뒤에 있습니다.",
+            "side has no influence: the pads stand always behind.",
+        ),
+        Mistake(
+            _full_mask,
+            "마스크가 패딩에서도 True입니다.",
+            "the mask is True at pads, too.",
+        ),
+        Mistake(
             _turned_mask,
             "마스크가 거꾸로입니다. 마스크는 실제 토큰에서 True입니다.",
             "the mask is turned around: it is True at real tokens.",
@@ -78,7 +93,7 @@ PAD = FunctionExercise(
         Mistake(
             _mask_of_tokens,
             "패딩 기호와 같은 번호를 가진 실제 단어가 마스크에서 패딩으로 잡혔습니다.",
-            "a real word that has the number of the pad is a pad in the mask.",
+            "a real word that has the id of the pad is a pad in the mask.",
         ),
         Mistake(
             lambda sentences, symbol, side: (

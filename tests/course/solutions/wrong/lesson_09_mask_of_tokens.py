@@ -1,4 +1,4 @@
-# says: that has the number of the pad
+# says: that has the id of the pad
 import numpy as np
 
 
