@@ -117,3 +117,10 @@ def test_settings_are_measured(tmp_path, lesson, settings, says):
     assert len(found) == len(says)
     for sentence, words in zip(found, says, strict=True):
         assert words in sentence.en
+
+
+def test_coin_of_a_missed_goal_is_named_in_korean(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("- training.teacher_forcing.coin=batch\n", "utf-8")
+    found = " ".join(sentence.ko for sentence in check("lesson-11", file))
+    assert "동전을 배치마다" in found

@@ -51,7 +51,7 @@ def _number_of(lesson: str) -> int:
     if found is None or int(found[1]) not in LESSONS:
         last, got = f"lesson-{LESSONS[-1]}", show(lesson)
         raise _refusal(
-            f"강의는 lesson-1부터 {last}까지입니다. {got}라는 강의는 없습니다.",
+            f"강의 이름은 lesson-1부터 {last}까지인데 {got}입니다.",
             f"the lesson must be lesson-1 to {last}, got {got}.",
         )
     return int(found[1])
@@ -77,7 +77,7 @@ def _grade_yaml(lesson: int, file: Path) -> list[Sentence]:
     if lesson not in SETTINGS:
         of_settings = ", ".join(f"lesson-{number}" for number in SETTINGS)
         raise _refusal(
-            f"lesson-{lesson}에는 설정을 찾는 연습이 없습니다. {of_settings}에 있습니다.",
+            f"lesson-{lesson}에는 설정을 찾는 연습 문제가 없습니다. {of_settings}에 있습니다.",
             f"lesson-{lesson} asks for no settings; {of_settings} do.",
         )
     return grade_settings(SETTINGS[lesson], content)

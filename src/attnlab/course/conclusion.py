@@ -130,7 +130,7 @@ def _system(systems: Mapping[str, System], name: str, field: str) -> System:
         raise RefusalError(
             [
                 Sentence(
-                    f"{field}: 이 실험의 시스템은 {known}입니다. {got}라는 시스템은 없습니다.",
+                    f"{field}: 이 실험의 시스템({known}) 가운데 하나여야 하는데 {got}입니다.",
                     f"{field} must be one of the sweep's systems, {known}, got {got}.",
                 )
             ]
@@ -146,7 +146,7 @@ def _too_few_seeds(systems: Sequence[System], measure: Measure) -> list[Sentence
             found.append(
                 Sentence(
                     f"{system.name}의 시드가 {seeds}개뿐입니다. 시드가 {FEWEST_SEEDS}개보다 적으면 "
-                    "한 번의 우연을 구별할 수 없습니다.",
+                    "차이가 우연인지 구별할 수 없습니다.",
                     f"{system.name} has {seeds} seed(s); with fewer than {FEWEST_SEEDS} nothing "
                     "tells a difference from luck.",
                 )
@@ -157,13 +157,13 @@ def _too_few_seeds(systems: Sequence[System], measure: Measure) -> list[Sentence
 def _refusal(difference: Interval, measure: Measure, conclusion: Conclusion) -> Sentence:
     shown = difference.shown(measure, signed=True)
     in_korean = shown.replace(" to ", " ~ ")
-    ko = f"{measure.label}의 차이는 평균과 95 % 구간으로 {in_korean}입니다. "
+    ko = f"{measure.label}의 차이(평균과 95 % 신뢰 구간)는 {in_korean}입니다. "
     en = f"the difference in {measure.label} is {shown} (mean and 95 % interval); "
     if verdict_on(difference, measure) == "undecided":
-        ko += "구간에 0이 들어 있으므로, 이 시드들로는 어느 쪽이 낫다고 말할 수 없습니다."
+        ko += "신뢰 구간에 0이 들어 있으므로, 이 시드들로는 어느 쪽이 낫다고 말할 수 없습니다."
         en += "the interval contains 0, so these seeds do not say which is better."
     elif conclusion.conclusion == "undecided":
-        ko += "구간에 0이 들어 있지 않습니다. 이 시드들은 결론을 내기에 충분합니다."
+        ko += "신뢰 구간에 0이 들어 있지 않으므로, 이 시드들로 결론을 내릴 수 있습니다."
         en += "the interval excludes 0: these seeds are enough for a conclusion."
     else:
         ko += "결론의 방향이 반대입니다."

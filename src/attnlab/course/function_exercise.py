@@ -160,7 +160,7 @@ def _findings(trial: Trial, tried: Sequence[Trial], file: Path, seconds: float) 
         names = ", ".join(cut_off)
         found.append(
             trial.about(
-                f"값은 맞지만, 결과에서 {names} 쪽으로 기울기가 흐르지 않습니다. "
+                f"값은 맞지만, 결과에서 {names} 쪽으로 기울기가 전해지지 않습니다. "
                 "이대로는 모델이 학습되지 않습니다.",
                 f"the values are right, but no gradient flows from the result to {names}; "
                 "a model would not learn.",
@@ -196,7 +196,7 @@ def _failure(
     arguments = ", ".join(exercise.arguments)
     if answer.status == "missing":
         return Sentence(
-            f"{file.name}에 함수 {name}({arguments})가 없습니다.",
+            f"{file.name}에 다음 함수가 없습니다: {name}({arguments})",
             f"{file.name} has no function {name}({arguments}).",
         )
     if answer.status == "failed":
@@ -215,7 +215,7 @@ def _failure(
         )
     if answer.status == "ended":
         return Sentence(
-            f"{file.name}: 실행 도중에 프로그램이 종료 코드 {code}로 끝났습니다.",
+            f"{file.name}: 실행 도중에 프로그램이 끝났습니다(종료 코드 {code}).",
             f"{file.name} ended the program with exit code {code}.",
         )
     return None
@@ -314,7 +314,7 @@ def _largest_difference(trial: Trial) -> Sentence:
         index = [int(number) for number in place]
         got, wanted = _shown(ours[place]), _shown(theirs[place])
         return trial.about(
-            f"{name}{index}의 값이 {got}인데, 기준 구현에서는 {wanted}입니다.",
+            f"{name}{index}의 값이 {got}인데, 기준 구현의 값은 {wanted}입니다.",
             f"{name}{index} is {got}, where the reference has {wanted}.",
         )
     raise AssertionError("the results agree")

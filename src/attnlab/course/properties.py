@@ -39,7 +39,7 @@ def sums_to_one(_: Inputs, results: Sequence[Array], __: Sequence[Array]) -> Sen
         total = row.sum()
         if row.min() < -NEGLIGIBLE or abs(total - 1) > 1e-4:
             return Sentence(
-                f"행 {number}은 확률이 아닙니다. 더하면 {total:.4f}이고, 가장 작은 값은 "
+                f"{number}번째 행은 확률 분포가 아닙니다. 더하면 {total:.4f}이고, 가장 작은 값은 "
                 f"{row.min():.4f}입니다.",
                 f"row {number} is no distribution: it sums to {total:.4f}, and its smallest number "
                 f"is {row.min():.4f}.",
@@ -65,7 +65,7 @@ def _pads(weights: Array, mask: Array) -> Sentence | None:
     for number, share in enumerate(on_pads, start=1):
         if share > NEGLIGIBLE:
             return Sentence(
-                f"문장 {number}의 패딩이 가중치를 {share:.2g}만큼 받습니다.",
+                f"{number}번째 문장의 패딩이 가중치를 {share:.2g}만큼 받습니다.",
                 f"the pads of sentence {number} get a weight of {share:.2g}.",
             )
     return None
@@ -76,7 +76,7 @@ def _sums(weights: Array, mask: Array) -> Sentence | None:
     for number, total in enumerate(sums, start=1):
         if abs(total - 1) > 1e-4:
             return Sentence(
-                f"문장 {number}에서 실제 토큰의 가중치를 더하면 {total:.4f}입니다.",
+                f"{number}번째 문장에서 실제 토큰의 가중치를 더하면 {total:.4f}입니다.",
                 f"the weights of sentence {number} sum to {total:.4f} over its real tokens.",
             )
     return None

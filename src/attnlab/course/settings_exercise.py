@@ -42,6 +42,8 @@ def grade_settings(exercise: SettingsExercise, overrides: Sequence[str]) -> list
 # A ratio of teacher forcing that falls from nearly always to nearly never within these steps.
 LAST_STEP = 600
 HIGH, LOW = 0.9, 0.1
+# What one toss decides for, in Korean.
+_COINS = {"token": "토큰", "sequence": "문장", "batch": "배치"}
 
 
 def _falling_ratio(experiment: NotebookExperiment) -> list[Sentence]:
@@ -52,14 +54,14 @@ def _falling_ratio(experiment: NotebookExperiment) -> list[Sentence]:
     if ratios[0] < HIGH:
         missed.append(
             Sentence(
-                f"첫 단계의 교사 강요 비율이 {ratios[0]:.2f}입니다. {HIGH} 이상이어야 합니다.",
+                f"첫 스텝의 교사 강요 비율이 {ratios[0]:.2f}입니다. {HIGH} 이상이어야 합니다.",
                 f"the ratio of the first step is {ratios[0]:.2f}; it must be {HIGH} or more.",
             )
         )
     if ratios[-1] > LOW:
         missed.append(
             Sentence(
-                f"{LAST_STEP}단계의 교사 강요 비율이 {ratios[-1]:.2f}입니다. "
+                f"{LAST_STEP}스텝의 교사 강요 비율이 {ratios[-1]:.2f}입니다. "
                 f"{LOW} 이하여야 합니다.",
                 f"the ratio at step {LAST_STEP} is {ratios[-1]:.2f}; it must be {LOW} or less.",
             )
@@ -67,7 +69,7 @@ def _falling_ratio(experiment: NotebookExperiment) -> list[Sentence]:
     if forcing.coin != "sequence":
         missed.append(
             Sentence(
-                f"동전을 {forcing.coin}마다 던집니다. 문장마다 한 번 던져야 합니다.",
+                f"동전을 {_COINS[forcing.coin]}마다 던집니다. 문장마다 한 번 던져야 합니다.",
                 f"a coin is tossed for each {forcing.coin}; it must be one for a sentence.",
             )
         )

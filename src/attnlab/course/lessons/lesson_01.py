@@ -85,12 +85,12 @@ NEXT_WORD = FunctionExercise(
         ),
         Mistake(
             lambda logits: (logits, logits.argmax(1)),
-            "확률의 합이 1이 아닙니다. 점수를 그대로 돌려주었습니다.",
+            "확률의 합이 1이 아닙니다. 로짓을 그대로 돌려주었습니다.",
             "the probabilities do not sum to one: they are the logits themselves.",
         ),
         Mistake(
             lambda logits: (sigmoid(logits), logits.argmax(1)),
-            "확률의 합이 1이 아닙니다. 단어마다 따로 0과 1 사이로 옮긴 값입니다.",
+            "확률의 합이 1이 아닙니다. 단어마다 따로 0과 1 사이로 바꾼 값입니다.",
             "the probabilities do not sum to one: each word was squashed by itself.",
         ),
         Mistake(

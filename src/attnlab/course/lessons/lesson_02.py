@@ -34,7 +34,7 @@ BOTH_DIRECTIONS = FunctionExercise(
     mistakes=(
         Mistake(
             lambda forward, backward: np.concatenate([forward, backward], axis=2),
-            "첫 단어 자리에 두 방향이 서로 다른 단어를 읽은 상태가 나란히 있습니다.",
+            "첫 단어의 자리에, 두 방향에서 서로 다른 단어를 읽은 상태가 나란히 있습니다.",
             "at the first word stand two states that were made at different words.",
         ),
         Mistake(

@@ -70,12 +70,12 @@ ATTENTION_WEIGHTS = FunctionExercise(
     mistakes=(
         Mistake(
             lambda scores, mask: masked_softmax(scores, ~mask),
-            "마스크가 거꾸로입니다. 마스크는 실제 토큰에서 True입니다.",
+            "마스크를 거꾸로 썼습니다. 마스크는 실제 토큰에서 True입니다.",
             "the mask is turned around: it is True at real tokens.",
         ),
         Mistake(
             _over_batch,
-            "소프트맥스가 한 문장의 단어들이 아니라 배치의 문장들에 걸쳐 합이 1이 되게 했습니다.",
+            "가중치의 합이 한 문장의 단어들이 아니라 배치의 문장들에 걸쳐 1입니다.",
             "the weights sum to one over the sentences of the batch, not over the words of one.",
         ),
         Mistake(
@@ -101,7 +101,7 @@ ATTENTION = FunctionExercise(
     mistakes=(
         Mistake(
             lambda query, keys, values, mask: attention(query, keys, values, ~mask),
-            "마스크가 거꾸로입니다. 마스크는 실제 토큰에서 True입니다.",
+            "마스크를 거꾸로 썼습니다. 마스크는 실제 토큰에서 True입니다.",
             "the mask is turned around: it is True at real tokens.",
         ),
         Mistake(
@@ -117,7 +117,7 @@ ATTENTION = FunctionExercise(
                 (values * mask[..., None]).sum(1) / mask.sum(1)[:, None],
                 masked_softmax(dot_scores(query, keys), mask),
             ),
-            "가중치는 맞지만, 컨텍스트 벡터에 쓰이지 않았습니다. 값들의 단순 평균입니다.",
+            "가중치는 맞지만 쓰이지 않았습니다. 컨텍스트 벡터가 값들의 단순 평균입니다.",
             "the weights are right, but the context does not use them: it is the plain mean.",
         ),
         Mistake(
@@ -133,7 +133,7 @@ ATTENTION = FunctionExercise(
                 weighted_sum(np.where(mask, dot_scores(query, keys), 0), values),
                 masked_softmax(dot_scores(query, keys), mask),
             ),
-            "컨텍스트 벡터에서 값에 곱한 것이 가중치가 아니라 스코어입니다.",
+            "컨텍스트 벡터를 만들 때 값에 가중치가 아니라 스코어를 곱했습니다.",
             "the context multiplies the values by the scores, not by the weights.",
         ),
         Mistake(
@@ -146,14 +146,14 @@ ATTENTION = FunctionExercise(
         ),
         Mistake(
             lambda query, keys, values, mask: _both(query, keys, values, mask, _over_batch),
-            "소프트맥스가 배치의 문장들에 걸쳐 합이 1이 되게 했습니다.",
+            "가중치의 합이 배치의 문장들에 걸쳐 1입니다.",
             "the weights sum to one over the sentences of the batch.",
         ),
         Mistake(
             lambda query, keys, values, mask: _both(
                 query / np.sqrt(query.shape[1]), keys, values, mask, masked_softmax
             ),
-            "스코어가 내적보다 작습니다. 이 연습의 스코어는 나누지 않은 내적입니다.",
+            "스코어의 크기가 내적보다 작습니다. 이 문제의 스코어는 나누지 않은 내적입니다.",
             "the scores are smaller than dot products; this exercise does not scale them.",
         ),
     ),

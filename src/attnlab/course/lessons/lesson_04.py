@@ -102,12 +102,12 @@ DOT_SCORES = FunctionExercise(
     mistakes=(
         Mistake(
             lambda state, keys: dot_scores(state, keys) / np.sqrt(state.shape[1]),
-            "모든 스코어가 같은 배율만큼 작습니다. 여기에서는 나누지 않은 내적을 묻습니다.",
+            "모든 스코어가 같은 비율로 작습니다. 이 문제의 스코어는 나누지 않은 내적입니다.",
             "all scores are too small by one factor; plain dot products are asked for here.",
         ),
         Mistake(
             lambda state, keys: softmax(dot_scores(state, keys)),
-            "스코어가 아니라, 소프트맥스를 지난 가중치입니다.",
+            "스코어가 아니라, 소프트맥스를 거친 가중치입니다.",
             "these are weights, behind the softmax, not scores.",
         ),
     ),
@@ -127,7 +127,7 @@ LUONG_STEP = FunctionExercise(
         ),
         Mistake(
             _step_before,
-            "상태 s 자체가 한 시점 전의 것입니다. t는 0부터 셉니다.",
+            "은닉 상태 s가 한 시점 전의 것입니다. t는 0부터 셉니다.",
             "it is the step before: t is counted from 0.",
         ),
         Mistake(
@@ -152,7 +152,7 @@ LUONG_STEP = FunctionExercise(
         ),
         Mistake(
             _wrong(reads_attentional=False),
-            "출력층이 컨텍스트 벡터를 전혀 보지 못합니다. s를 그대로 읽었습니다.",
+            "출력층이 컨텍스트 벡터를 전혀 보지 못합니다. s를 그대로 읽습니다.",
             "the output layer does not see the context at all: it reads s itself.",
         ),
         Mistake(
@@ -162,7 +162,7 @@ LUONG_STEP = FunctionExercise(
         ),
         Mistake(
             _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
             "the pads have weight 0, but the other weights sum to less than one.",
         ),
         Mistake(
@@ -172,7 +172,7 @@ LUONG_STEP = FunctionExercise(
         ),
         Mistake(
             _wrong(normalise=lambda logits: logits),
-            "결과를 더해도 1이 되지 않습니다. 확률이 아니라 점수(로짓)입니다.",
+            "결과를 더해도 1이 되지 않습니다. 확률이 아니라 로짓입니다.",
             "the results do not sum to one: they are logits, not probabilities.",
         ),
     ),

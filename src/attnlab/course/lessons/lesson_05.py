@@ -76,7 +76,7 @@ def _draw_location(random: np.random.Generator) -> list[Inputs]:
 
 UNSCALED = Mistake(
     dot_scores,
-    "스코어가 모두 같은 배율만큼 큽니다. 벡터의 너비를 생각하지 않았습니다.",
+    "모든 스코어가 같은 비율로 큽니다. 벡터의 차원을 고려하지 않았습니다.",
     "all scores are too large by one factor: the width of the vectors has no part in them.",
 )
 
@@ -90,17 +90,17 @@ SCALED_DOT = FunctionExercise(
         UNSCALED,
         Mistake(
             lambda query, keys: dot_scores(query, keys) / query.shape[1],
-            "스코어를 너비 n 자체로 나눈 값입니다.",
+            "스코어를 차원 n 자체로 나눈 값입니다.",
             "the scores are divided by the width n itself.",
         ),
         Mistake(
             lambda query, keys: dot_scores(query, keys) * np.sqrt(query.shape[1]),
-            "나누어야 할 수를 곱했습니다.",
+            "스코어를 나누어야 할 수로 나누지 않고 곱했습니다.",
             "the scores are multiplied by what they should be divided by.",
         ),
         Mistake(
             lambda query, keys: dot_scores(query, keys) / np.sqrt(keys.shape[1]),
-            "나누는 수가 벡터의 너비가 아니라 문장의 길이에 달려 있습니다.",
+            "나누는 수가 벡터의 차원이 아니라 문장의 길이에 따라 달라집니다.",
             "the divisor depends on the length of the sentence, not on the width of the vectors.",
         ),
     ),
@@ -115,7 +115,7 @@ GENERAL = FunctionExercise(
     mistakes=(
         Mistake(
             lambda query, keys, W: dot_scores(query @ W.T, keys),
-            "가중치 행렬이 전치되어 들어갔습니다.",
+            "가중치 행렬을 전치하여 곱했습니다.",
             "the weight matrix is used transposed.",
         ),
         Mistake(
@@ -135,7 +135,7 @@ CONCAT = FunctionExercise(
     mistakes=(
         Mistake(
             lambda query, keys, W_a, W_b: _joined(query, keys) @ W_b.T @ W_a,
-            "하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "tanh를 거치지 않았습니다.",
             "there is no tanh in these scores.",
         ),
         Mistake(
@@ -162,17 +162,17 @@ LOCATION = FunctionExercise(
     mistakes=(
         Mistake(
             lambda query, W_a, mask: query @ W_a.T,
-            "가중치가 아니라 소프트맥스를 지나기 전의 값입니다.",
+            "가중치가 아니라 소프트맥스를 거치기 전의 값입니다.",
             "these are the numbers before the softmax, not weights.",
         ),
         Mistake(
             lambda query, W_a, mask: softmax(np.where(mask, query @ W_a.T, -np.inf), axis=0),
-            "소프트맥스가 한 문장의 위치들이 아니라 배치의 문장들에 걸쳐 합이 1이 되게 했습니다.",
+            "가중치의 합이 한 문장의 위치들이 아니라 배치의 문장들에 걸쳐 1입니다.",
             "the weights sum to one over the sentences of the batch, not over the positions.",
         ),
         Mistake(
             lambda query, W_a, mask: softmax(query @ W_a.T) * mask,
-            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
             "the pads have weight 0, but the others sum to less than one.",
         ),
     ),

@@ -99,12 +99,12 @@ ENERGIES = FunctionExercise(
     mistakes=(
         Mistake(
             lambda s, H, W_a, W_b, W_c: W_a @ ((W_b @ s)[:, None] + W_c @ H),
-            "하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "tanh를 거치지 않았습니다.",
             "there is no tanh in these energies.",
         ),
         Mistake(
             lambda s, H, W_a, W_b, W_c: softmax(energies(s, H, W_a, W_b, W_c)),
-            "에너지가 아니라, 소프트맥스를 지난 가중치입니다.",
+            "에너지가 아니라, 소프트맥스를 거친 가중치입니다.",
             "these are weights, behind the softmax, not energies.",
         ),
         Mistake(
@@ -145,12 +145,12 @@ BAHDANAU_STEP = FunctionExercise(
         ),
         Mistake(
             _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
             "the pads have weight 0, but the other weights sum to less than one.",
         ),
         Mistake(
             _wrong(score_squash=lambda x: x),
-            "스코어를 만들 때 하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "스코어를 만들 때 tanh를 거치지 않았습니다.",
             "there is no tanh in the scores.",
         ),
         Mistake(
@@ -170,7 +170,7 @@ BAHDANAU_STEP = FunctionExercise(
         ),
         Mistake(
             _wrong(remember=lambda state, U: state @ U),
-            "컨텍스트 벡터는 맞지만, 행렬 U가 전치되어 들어갔습니다.",
+            "컨텍스트 벡터는 맞지만, 행렬 U를 전치하여 곱했습니다.",
             "the context is right, but the matrix U is used transposed.",
         ),
         Mistake(

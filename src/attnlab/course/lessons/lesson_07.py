@@ -101,7 +101,7 @@ BILINEAR_SCORES = FunctionExercise(
     mistakes=(
         Mistake(
             lambda F, V, s: F.T @ V.T @ s,
-            "행렬 V가 전치되어 들어갔습니다.",
+            "행렬 V를 전치하여 곱했습니다.",
             "the matrix V is used transposed.",
         ),
         Mistake(
@@ -111,7 +111,7 @@ BILINEAR_SCORES = FunctionExercise(
         ),
         Mistake(
             lambda F, V, s: softmax(F.T @ V @ s),
-            "스코어가 아니라, 소프트맥스를 지난 가중치입니다.",
+            "스코어가 아니라, 소프트맥스를 거친 가중치입니다.",
             "these are weights, behind the softmax, not scores.",
         ),
     ),
@@ -126,7 +126,7 @@ MLP_SCORES = FunctionExercise(
     mistakes=(
         Mistake(
             lambda F, s, v, W, V: v @ (W @ F + (V @ s)[:, None]),
-            "하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "tanh를 거치지 않았습니다.",
             "there is no tanh in these scores.",
         ),
         Mistake(

@@ -82,12 +82,12 @@ ENERGY = FunctionExercise(
     mistakes=(
         Mistake(
             lambda query, keys, W_a: energy(query, keys, W_a.T),
-            "가중치 행렬 W_a가 전치되어 들어갔습니다.",
+            "가중치 행렬 W_a를 전치하여 곱했습니다.",
             "the matrix W_a is used transposed.",
         ),
         Mistake(
             lambda query, keys, W_a: softmax(energy(query, keys, W_a)),
-            "에너지가 아니라, 소프트맥스를 지난 가중치입니다.",
+            "에너지가 아니라, 소프트맥스를 거친 가중치입니다.",
             "these are weights, behind the softmax, not energies.",
         ),
         Mistake(
@@ -120,14 +120,14 @@ PROJECTED_ATTENTION = FunctionExercise(
             lambda query, states, W_q, W_k, mask: projected_attention(
                 query / np.sqrt(len(W_q)), states, W_q, W_k, mask
             ),
-            "스코어가 내적보다 작습니다. 이 연습의 스코어는 나누지 않은 내적입니다.",
+            "스코어의 크기가 내적보다 작습니다. 이 문제의 스코어는 나누지 않은 내적입니다.",
             "the scores are smaller than dot products; this exercise does not scale them.",
         ),
         Mistake(
             lambda query, states, W_q, W_k, mask: projected_attention(
                 query, states, W_q.T, W_k.T, mask
             ),
-            "두 가중치 행렬이 전치되어 들어갔습니다.",
+            "두 가중치 행렬을 전치하여 곱했습니다.",
             "both matrices are used transposed.",
         ),
     ),

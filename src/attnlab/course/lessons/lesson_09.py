@@ -92,7 +92,7 @@ PAD = FunctionExercise(
         ),
         Mistake(
             _mask_of_tokens,
-            "패딩 기호와 같은 번호를 가진 실제 단어가 마스크에서 패딩으로 잡혔습니다.",
+            "마스크가 패딩 기호와 번호가 같은 실제 단어를 패딩으로 표시합니다.",
             "a real word that has the id of the pad is a pad in the mask.",
         ),
         Mistake(

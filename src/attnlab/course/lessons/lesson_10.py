@@ -62,7 +62,7 @@ FEED_WORD = FunctionExercise(
     mistakes=(
         Mistake(
             lambda logits, embeddings: softmax(logits) @ embeddings,
-            "한 단어의 임베딩이 아니라, 확률로 섞은 임베딩입니다.",
+            "한 단어의 임베딩 벡터가 아니라, 확률로 섞은 임베딩 벡터입니다.",
             "these are embeddings mixed by probability, not that of one word.",
         ),
         Mistake(
@@ -82,17 +82,17 @@ FEED_SOFTMAX = FunctionExercise(
     mistakes=(
         Mistake(
             lambda logits, embeddings: _beside(feed_word(logits, embeddings), _one_hot(logits)),
-            "덧붙인 벡터가 확률 분포가 아니라 원-핫 벡터입니다. 확신의 정도가 사라졌습니다.",
+            "연결한 벡터가 확률 분포가 아니라 원-핫 벡터입니다. 확신의 정도가 사라졌습니다.",
             "the joined vector is one-hot, not the distribution: how sure the model was is lost.",
         ),
         Mistake(
             lambda logits, embeddings: _beside(feed_word(logits, embeddings), logits),
-            "덧붙인 벡터의 합이 1이 아닙니다. 소프트맥스를 지나기 전의 점수입니다.",
+            "연결한 벡터의 합이 1이 아닙니다. 소프트맥스를 거치기 전의 로짓입니다.",
             "the joined vector does not sum to one: it is taken before the softmax.",
         ),
         Mistake(
             lambda logits, embeddings: _beside(softmax(logits), feed_word(logits, embeddings)),
-            "두 부분의 순서가 [임베딩; 분포]가 아닙니다.",
+            "두 부분의 순서가 [임베딩 벡터; 분포]가 아닙니다.",
             "the two parts are not in the order [embedding; distribution].",
         ),
         Mistake(
@@ -102,7 +102,7 @@ FEED_SOFTMAX = FunctionExercise(
         ),
         Mistake(
             lambda logits, embeddings: _beside(softmax(logits) @ embeddings, softmax(logits)),
-            "앞부분이 한 단어의 임베딩이 아니라, 확률로 섞은 임베딩입니다.",
+            "앞부분이 한 단어의 임베딩 벡터가 아니라, 확률로 섞은 임베딩 벡터입니다.",
             "the first part is a mixture of embeddings, not that of one word.",
         ),
     ),
@@ -120,7 +120,7 @@ FEED_ATTENTIONAL = FunctionExercise(
             lambda logits, embeddings, attentional: _beside(
                 attentional, feed_word(logits, embeddings)
             ),
-            "두 부분의 순서가 [임베딩; s̃]가 아닙니다.",
+            "두 부분의 순서가 [임베딩 벡터; s̃]가 아닙니다.",
             "the two parts are not in the order [embedding; s̃].",
         ),
         Mistake(
@@ -134,7 +134,7 @@ FEED_ATTENTIONAL = FunctionExercise(
             lambda logits, embeddings, attentional: _beside(
                 softmax(logits) @ embeddings, attentional
             ),
-            "앞부분이 한 단어의 임베딩이 아니라, 확률로 섞은 임베딩입니다.",
+            "앞부분이 한 단어의 임베딩 벡터가 아니라, 확률로 섞은 임베딩 벡터입니다.",
             "the first part is a mixture of embeddings, not that of one word.",
         ),
     ),

@@ -78,7 +78,7 @@ NEXT_WORDS = FunctionExercise(
     mistakes=(
         Mistake(
             lambda reference, logits, forced: np.where(forced, logits.argmax(1), reference),
-            "동전이 거꾸로입니다. forced가 True인 문장에 예측 단어를 넣었습니다.",
+            "동전이 거꾸로입니다. forced가 True인 문장에 예측한 단어를 넣었습니다.",
             "the coin is turned around: where forced is True, the guess is fed.",
         ),
         Mistake(
@@ -88,7 +88,7 @@ NEXT_WORDS = FunctionExercise(
         ),
         Mistake(
             lambda reference, logits, forced: logits.argmax(1),
-            "언제나 예측 단어를 넣었습니다. forced가 결과에 영향을 주지 않습니다.",
+            "언제나 예측한 단어를 넣었습니다. forced가 결과에 영향을 주지 않습니다.",
             "the guess is fed always; forced has no influence.",
         ),
         Mistake(

@@ -91,7 +91,7 @@ KERAS_ATTENTION = FunctionExercise(
     mistakes=(
         Mistake(
             _wrong(weigh=lambda scores, mask: softmax(np.where(mask, scores, -np.inf), axis=0)),
-            "소프트맥스가 시간 축이 아니라 배치 축으로 합이 1이 되게 했습니다.",
+            "소프트맥스를 시간 축이 아니라 배치 축을 따라 계산했습니다.",
             "the softmax runs over the batch, not over time.",
         ),
         Mistake(
@@ -101,12 +101,12 @@ KERAS_ATTENTION = FunctionExercise(
         ),
         Mistake(
             _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치를 0으로 만든 뒤에 나머지의 합이 1보다 작습니다.",
+            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
             "the pads have weight 0, but the others sum to less than one.",
         ),
         Mistake(
             _wrong(squash=lambda x: x),
-            "하이퍼볼릭 탄젠트를 지나지 않았습니다.",
+            "tanh를 거치지 않았습니다.",
             "there is no tanh in the scores.",
         ),
         Mistake(
@@ -132,14 +132,14 @@ PROBABILITY = FunctionExercise(
     mistakes=(
         Mistake(
             lambda context, W3, b3, w4, b4: sigmoid((context @ W3 + b3) @ w4 + b4),
-            "Dense 20 층의 렐루가 빠졌습니다.",
+            "Dense(20) 층의 ReLU가 빠졌습니다.",
             "the relu of the Dense layer of 20 is missing.",
         ),
         Mistake(
             lambda context, W3, b3, w4, b4: probability(
                 context, W3, b3, w4, b4, squash=lambda x: x
             ),
-            "결과가 0과 1 사이에 있지 않습니다. 시그모이드를 지나기 전의 값입니다.",
+            "결과가 0과 1 사이에 있지 않습니다. 시그모이드를 거치기 전의 값입니다.",
             "the result is not between 0 and 1: it is taken before the sigmoid.",
         ),
     ),
