@@ -127,7 +127,7 @@ def test_interface_switches_to_korean_and_to_dark(visit, translator):
     light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
     seen.page.get_by_role("button", name="한국어").click()
     seen.page.get_by_role("button", name="밝게 또는 어둡게").click()
-    seen.page.get_by_text("가능성").or_(seen.page.get_by_text("원문")).first.wait_for()
+    seen.page.get_by_text("확률이 높은 토큰").or_(seen.page.get_by_text("원문")).first.wait_for()
     seen.settle()
     assert seen.page.locator("html").get_attribute("lang") == "ko"
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") != light
