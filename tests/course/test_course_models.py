@@ -53,19 +53,17 @@ def test_dot_preset_learns_the_lectures_sentence(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("short_models")
-def test_lesson_trains_each_model_once_and_names_the_pages(
+def test_lesson_trains_each_model_once_and_names_the_command_that_opens_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["lesson", "dot", "luong", "classifier", "--train-only"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == [
-        "[1/3] dot", "[2/3] luong", "[3/3] classifier", "more", "more", "explorer",
+        "[1/3] dot", "[2/3] luong", "[3/3] classifier", "explorer",
     ]  # fmt: skip
     assert "token nll" in lines[0]
     assert "accuracy" in lines[2]
-    assert lines[3].startswith("more:     attnlab explore runs/lessons/luong --data ")
-    assert lines[4] == "more:     attnlab explore runs/lessons/classifier"
-    assert lines[5].startswith("explorer: attnlab explore runs/lessons/dot --data ")
+    assert lines[3] == "explorer: attnlab lesson dot luong classifier"
     for name in ("dot", "luong", "classifier"):
         assert attnlab.load(folder / "runs" / "lessons" / name) is not None
 
@@ -81,22 +79,26 @@ def test_trained_model_shows_how_its_attention_formed(folder: Path) -> None:
     assert [step for step, _ in read_formed(training, 9)] == [0, 2]
 
 
-def test_lesson_opens_the_explorer_with_the_models_and_their_sentences(
+@pytest.mark.usefixtures("short_models")
+def test_lesson_opens_one_explorer_with_each_model_and_its_own_sentences(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from attnlab.explorer import server
 
     opened: list[tuple[list[str], dict[str, Any]]] = []
     monkeypatch.setattr(server, "explore", lambda names, **more: opened.append((names, more)))
-    assert main(["lesson", "dot", "--into", "mine", "--no-browser"]) == 0
-    assert main(["lesson", "classifier", "--into", "mine"]) == 0
+    names = ["dot", "luong", "classifier"]
+    assert main(["lesson", *names, "--into", "mine", "--no-browser"]) == 0
 
-    (translators, with_data), (classifiers, without_data) = opened
-    assert translators == ["mine/dot"]
-    assert with_data["browser"] is False
-    assert (with_data["data"] / "data.json").is_file()
-    assert classifiers == ["mine/classifier"]
-    assert without_data == {"browser": True, "data": None}
+    ((folders, more),) = opened
+    assert folders == ["mine/dot", "mine/luong", "mine/classifier"]
+    assert more["browser"] is False
+    assert more["command"] == "attnlab lesson dot luong classifier --into mine"
+    corpora = more["data"]
+    assert list(corpora) == ["mine/dot", "mine/luong"]
+    assert corpora["mine/dot"] != corpora["mine/luong"]
+    for corpus in corpora.values():
+        assert (corpus / "data.json").is_file()
 
 
 @pytest.mark.usefixtures("short_models")

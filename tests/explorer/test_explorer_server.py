@@ -87,6 +87,17 @@ def test_model_is_listed_with_the_name_of_its_experiment(client, models):
     assert [each["title"] for each in client.get("/api/models").json()] == ["dot · seed 3", None]
 
 
+def test_model_is_offered_the_test_pairs_of_its_own_corpus(translator, corpus):
+    tokenizers = (corpus.source_tokenizer, corpus.target_tokenizer)
+    models = {"a": translator(tokenizers=tokenizers), "b": translator()}
+    app = application(models, {"a": corpus.folder})
+    client = TestClient(app, base_url="http://localhost")
+    listed = client.get("/api/models").json()
+    assert [each["has_test_set"] for each in listed] == [True, False]
+    pairs = [client.post("/api/pairs", json={"model": name}).json() for name in models]
+    assert pairs == [first_pairs(models["a"], corpus), []]
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/app.js", "/style.css", "/views/translate.js", "/api/models"]
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from attnlab.course.models import CourseModel, known, train
+
+INTO = Path("runs/lessons")
 
 
 def add_lesson(parsers: Any) -> None:
@@ -25,7 +26,7 @@ def add_lesson(parsers: Any) -> None:
         "names", metavar="NAME", nargs="*", help="of a model, such as dot; default: all of them"
     )
     parser.add_argument(
-        "--into", metavar="FOLDER", type=Path, default=Path("runs/lessons"),
+        "--into", metavar="FOLDER", type=Path, default=INTO,
         help="of the model folders; default: %(default)s",
     )  # fmt: skip
     parser.add_argument("--train-only", action="store_true", help="do not open the page")
@@ -42,37 +43,25 @@ def lesson(args: argparse.Namespace) -> None:
         print(_outcome(model), flush=True)
         models.append(model)
 
-    first, *others = _by_data(models)
-    for group in others:
-        print(f"more:     {shlex.join(['attnlab', 'explore', *_arguments(group)])}")
+    command = _command(args)
     if args.train_only:
-        print(f"explorer: {shlex.join(['attnlab', 'explore', *_arguments(first)])}")
+        print(f"explorer: {command}")
         return
     from attnlab.explorer import server  # costs an import of a web framework
 
-    server.explore(
-        [str(model.folder) for model in first],
-        browser=not args.no_browser,
-        data=first[0].data if first[0].reads_pairs else None,
-    )
+    folders = {str(model.folder): model for model in models}
+    corpora = {folder: model.data for folder, model in folders.items() if model.reads_pairs}
+    server.explore(list(folders), browser=not args.no_browser, data=corpora, command=command)
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command that finds these models trained, and opens the page."""
+    words = ["attnlab", "lesson", *args.names]
+    if args.into != INTO:
+        words += ["--into", str(args.into)]
+    return shlex.join(words)
 
 
 def _outcome(model: CourseModel) -> str:
     took = "trained before" if model.seconds is None else f"{model.seconds:.0f} s"
     return f"{took}, {model.monitor} {model.quality:.3f}"
-
-
-def _by_data(models: Iterable[CourseModel]) -> list[list[CourseModel]]:
-    """The models in groups, each with the same data: a page offers the sentences of one corpus."""
-    groups: dict[Path, list[CourseModel]] = {}
-    for model in models:
-        groups.setdefault(model.data, []).append(model)
-    return list(groups.values())
-
-
-def _arguments(group: list[CourseModel]) -> list[str]:
-    """Those of `attnlab explore`."""
-    folders = [str(model.folder) for model in group]
-    if not group[0].reads_pairs:
-        return folders
-    return [*folders, "--data", str(group[0].data)]

@@ -16,6 +16,7 @@ from attnlab.errors import ExperimentError
 MODELS: dict[str, tuple[str, ...]] = {
     "context_once": ("experiment=lesson/context_once",),
     "context_every_step": ("experiment=lesson/context_every_step",),
+    "one_vector": ("experiment=lesson/one_vector",),
     "dot": ("experiment=lesson/dot",),
     "dot_ko": ("experiment=lesson/dot", "data=lesson_handful_ko_en"),
     "scaled_dot": ("experiment=lesson/scaled_dot",),

@@ -23,7 +23,14 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.explorer.formed import formed, trainings_of
-from attnlab.explorer.server import PAGE, describe, model_title, page_of, pairs_of
+from attnlab.explorer.server import (
+    PAGE,
+    corpora_of,
+    describe,
+    model_title,
+    page_of,
+    pairs_of,
+)
 from attnlab.files import atomic_file
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
@@ -167,7 +174,7 @@ def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> 
         raise ExperimentError(problems)
 
     pages = {name: page_of(name, predictor) for name, predictor in predictors.items()}
-    pairs = pairs_of(pages, data)
+    pairs = pairs_of(pages, corpora_of(pages, data))
     trainings = trainings_of(predictors)
     models = []
     for name, predictor in predictors.items():

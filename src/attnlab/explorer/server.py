@@ -13,7 +13,7 @@ import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import uvicorn
@@ -44,6 +44,9 @@ HOSTS = ["127.0.0.1", "localhost"]
 DEFAULT_PORT = 8765  # a fixed one, so that links to the page stay right
 PORTS_TO_TRY = 20
 
+# A folder of prepared data for all models that read pairs, or one for each of some models by name.
+Corpora: TypeAlias = Path | Mapping[str, Path] | None
+
 
 @functools.cache
 def validated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +55,11 @@ def validated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def explore(
-    models: list[str], port: int | None = None, browser: bool = True, data: Path | None = None
+    models: list[str],
+    port: int | None = None,
+    browser: bool = True,
+    data: Corpora = None,
+    command: str | None = None,
 ) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
@@ -60,14 +67,16 @@ def explore(
         models: model folders, or what else `attnlab.api.load` takes.
         port: None for the default one, or the next one that is free; 0 for any that is free.
         browser: whether to open the page.
-        data: a folder of prepared data, whose test pairs the page offers.
+        data: prepared data, whose test pairs the page offers.
+        command: that starts this server again; None for `attnlab explore`.
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
     torch.set_num_threads(1)  # one sentence is too little work for several
     with listen(port) as listening:
         found = listening.getsockname()[1]
-        command = start_command(models, found, data)
+        if command is None:
+            command = start_command(models, found, data)
         app = application({name: load(name) for name in models}, data, command)
 
         address = f"http://{HOSTS[0]}:{found}/"
@@ -101,16 +110,16 @@ def listen(port: int | None) -> socket.socket:
     raise ExperimentError(f"--port {port} cannot be used ({problem}); choose another one, or 0")
 
 
-def start_command(models: Sequence[str], port: int, data: Path | None) -> str:
-    """The command that starts this server again, at the same address."""
+def start_command(models: Sequence[str], port: int, data: Corpora) -> str:
+    """The `attnlab explore` that starts this server again, at the same address."""
     words = ["attnlab", "explore", *models, "--port", str(port)]
-    if data is not None:
+    if isinstance(data, Path):
         words += ["--data", str(data)]
     return shlex.join(words)
 
 
 def application(
-    models: Mapping[str, Predictor], data: Path | None = None, command: str = ""
+    models: Mapping[str, Predictor], data: Corpora = None, command: str = ""
 ) -> Starlette:
     """The web application of models by their names, with the test pairs of prepared data.
 
@@ -119,10 +128,11 @@ def application(
     Raises ExperimentError for a model that has no page, and for data that none of them reads.
     """
     pages = {name: page_of(name, model) for name, model in models.items()}
-    pairs = pairs_of(pages, data)
+    corpora = corpora_of(pages, data)
+    pairs = pairs_of(pages, corpora)
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
-    tables = loss_tables(pages, data, lock)
+    tables = loss_tables(pages, corpora, lock)
     trainings = trainings_of(models)
 
     def answer(name: str, body: Any) -> Any:
@@ -229,29 +239,43 @@ def page_of(name: str, model: Predictor) -> ExplorerPage:
     return page
 
 
-def pairs_of(pages: Mapping[str, ExplorerPage], data: Path | None) -> dict[str, list[Any]]:
-    """For each model the test pairs that it is offered; none without data."""
-    pairs: dict[str, list[Any]] = {name: [] for name in pages}
+def corpora_of(pages: Mapping[str, ExplorerPage], data: Corpora) -> dict[str, Path]:
+    """For each model that is offered test pairs, the folder of its prepared data.
+
+    Raises ExperimentError for a folder that none of the models reads.
+    """
     if data is None:
-        return pairs
-    readers = {name: page.read_pairs for name, page in pages.items() if page.read_pairs is not None}
+        return {}
+    if isinstance(data, Mapping):
+        return dict(data)
+
+    readers = [name for name, page in pages.items() if page.read_pairs is not None]
     if not readers:
         raise ExperimentError(f"--data {data}: none of these models reads pairs; leave it out")
-    for name, read_pairs in readers.items():
-        pairs[name] = read_pairs(data)
+    return dict.fromkeys(readers, data)
+
+
+def pairs_of(
+    pages: Mapping[str, ExplorerPage], corpora: Mapping[str, Path]
+) -> dict[str, list[Any]]:
+    """For each model the test pairs that it is offered; none without data."""
+    pairs: dict[str, list[Any]] = {name: [] for name in pages}
+    for name, folder in corpora.items():
+        read_pairs = pages[name].read_pairs
+        if read_pairs is not None:
+            pairs[name] = read_pairs(folder)
     return pairs
 
 
 def loss_tables(
-    pages: Mapping[str, ExplorerPage], data: Path | None, lock: threading.Lock
+    pages: Mapping[str, ExplorerPage], corpora: Mapping[str, Path], lock: threading.Lock
 ) -> dict[str, LossTable]:
     """The table of the test sentences of each model that reads them; none without data."""
     tables: dict[str, LossTable] = {}
-    if data is None:
-        return tables
-    for name, page in pages.items():
-        if page.score_sentences is not None:
-            tables[name] = LossTable(page.score_sentences(data), lock)
+    for name, folder in corpora.items():
+        score_sentences = pages[name].score_sentences
+        if score_sentences is not None:
+            tables[name] = LossTable(score_sentences(folder), lock)
     return tables
 
 
