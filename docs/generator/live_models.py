@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkdocs.structure.pages import Page
 
-_FRAME = re.compile(r'<iframe class="live" src="(?P<source>[^"]+)"[^>]*></iframe>')
+_FRAME = re.compile(r'(?P<start><iframe class="live" src="(?P<source>[^"?]+))"[^>]*></iframe>')
 _NOTES = {
     "en": "The model of this lesson is not in this copy of the site. Build it with",
     "ko": "이 사이트에는 이 강의의 모델이 들어 있지 않습니다. 다음 명령으로 만드십시오:",
@@ -20,14 +20,14 @@ _COMMAND = "make course-pages docs"
 
 
 def on_page_content(content: str, page: Page, **_: object) -> str:
-    """Put a note in the place of a model that is missing."""
+    """Let models speak the language of the page, and put a note in the place of a missing one."""
     folder = Path(page.file.abs_src_path or "").parent
     language = "ko" if folder.name == "ko" else "en"
     note = f"{_NOTES[language]} <code>{_COMMAND}</code>"
 
     def check(frame: re.Match[str]) -> str:
         if (folder / frame["source"]).is_file():
-            return frame[0]
+            return frame[0].replace(frame["start"], f"{frame['start']}?lang={language}")
         return f'<div class="admonition note"><p class="admonition-title">{note}</p></div>'
 
     return _FRAME.sub(check, content)

@@ -167,7 +167,7 @@ def test_missing_live_model_gives_way_to_the_command_that_makes_it(tmp_path):
 
     (tmp_path / "course" / "live").mkdir()
     (tmp_path / "course" / "live" / "dot.html").touch()
-    assert live_models.on_page_content(frame, page) == frame
+    assert live_models.on_page_content(frame, page) == frame.replace(".html", ".html?lang=ko")
 
 
 @pytest.mark.parametrize(
