@@ -31,7 +31,9 @@ def _draw_targets(random: np.random.Generator) -> list[Inputs]:
 
 def _draw_coins(random: np.random.Generator) -> list[Inputs]:
     drawn: list[Inputs] = []
-    for forced in ([True, False, True, False], [False], [True], [False, True, False]):
+    # The last batch is large: coins of one's own must not agree with these by luck.
+    many = [True, True, False, False] * 5
+    for forced in ([True, False, True, False], [False], [True], [False, True, False], many):
         batch = len(forced)
         # Reference and guess differ, so that it shows which of them is fed.
         logits = normal(random, batch, 9)
