@@ -33,5 +33,5 @@ if __name__ == "__main__":
         sweep = find_wanted_sweep(settings)  # None for runs of MLflow's and folders of DVC's
         runs = read_runs(settings, sweep)
         folder, findings = compare(runs, settings, sweep)  # measured again, tested, and drawn
-        logged = log_comparison(runs, settings, sweep, folder)  # to the sweep's run in MLflow
+        logged = log_comparison(runs, findings, settings, sweep, folder)  # to the sweep's run
         show_comparison(runs, findings, folder, logged)

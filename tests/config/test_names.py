@@ -125,11 +125,66 @@ def test_long_names_are_shortened_and_still_differ() -> None:
         assert name.endswith(" · dates · seed 1")
 
 
+IN_A_SWEEP = [
+    # The default is named, too.
+    (
+        {"model/attention": "bahdanau", "training.teacher_forcing.ratio": "1.0", "seed": "1"},
+        (),
+        "bahdanau · teacher forcing ratio 1.0 · seed 1 · dates",
+    ),
+    # In the order of the command
+    (
+        {"seed": "2", "training.teacher_forcing.ratio": "0.5", "model/attention": "dot"},
+        (),
+        "seed 2 · teacher forcing ratio 0.5 · dot · dates",
+    ),
+    # Before what all of its runs share
+    (
+        {"model.encoder.hidden_size": "24"},
+        ("model/encoder=lstm",),
+        "encoder hidden size 24 · bahdanau · lstm · dates · seed 1",
+    ),
+    ({"model/attention": "none"}, (), "no attention · dates · seed 1"),
+    (
+        {"training/teacher_forcing": "constant"},
+        (),
+        "teacher forcing constant · bahdanau · dates · seed 1",
+    ),
+    ({"data": "copy"}, (), "copy · bahdanau · seed 1"),
+    ({"training.patience": "null"}, (), "no patience · bahdanau · dates · seed 1"),
+    ({"callbacks": "lr_monitor"}, (), "callbacks lr_monitor · bahdanau · dates · seed 1"),
+    (
+        {"experiment": "see2017"},
+        ("model/attention=dot",),
+        "see2017 · dot · dates · seed 1",
+    ),
+    ({"tracking": "none"}, (), "no tracking · bahdanau · dates · seed 1"),
+]
+
+
+@pytest.mark.parametrize(("varied", "shared", "name"), IN_A_SWEEP)
+def test_name_in_a_sweep_begins_with_what_the_sweep_varies(
+    varied: dict[str, str], shared: tuple[str, ...], name: str
+) -> None:
+    point = [f"{key}={value}" for key, value in varied.items()]
+    assert readable_name(compose([*point, *shared]).logged, varied) == name
+
+
 def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
-    config = compose(MANY).logged
-    assert "num pairs 200" in readable_name(config, ["seed", "data.num_pairs"])
-    config = compose([*MANY, "model/encoder=lstm"]).logged
-    assert readable_name(config, ["model/encoder"]).startswith("bahdanau · lstm · ")
+    varied = {"seed": "1", "data.num_pairs": "200"}
+    name = readable_name(compose(MANY).logged, varied)
+    assert name.startswith("seed 1 · num pairs 200 · bahdanau · ")
+    assert " more (" in name
+    assert len(name) <= LONGEST + len(" · bahdanau ·  · dates")
+
+
+def test_name_with_more_varied_settings_than_fit_has_all_of_them() -> None:
+    varied = dict(override.split("=") for override in MANY)
+    name = readable_name(compose(MANY).logged, varied)
+    for words in ("encoder embedding size 8", "max steps 4", "num pairs 200"):
+        assert words in name
+    other = readable_name(compose([*MANY, "padding=post_post"]).logged, varied)
+    assert other != name
 
 
 def test_name_of_a_class_from_outside_and_of_a_moved_one() -> None:

@@ -144,15 +144,18 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
     assert parent.data.metrics[name] == best.data.metrics[name] < worse.data.metrics[name]
     assert parent.data.metrics["test/bleu"] == best.data.metrics["test/bleu"]
     description = parent.data.tags[NOTE]
+    assert f"python pipelines/compare.py sweep={folder_of_sweep.read().identity}" in description
     header, _, *rows = [line for line in description.splitlines() if line.startswith("| ")]
     assert header.startswith("|  | run | validation token_nll | test bleu | ")
+    page, training = "#/experiments/1/runs", "?workflowType=machine_learning"
     assert rows[0].startswith(
-        f"| 1 | [{best.info.run_name}](#/experiments/1/runs/{best.info.run_id}) | "
+        f"| 1 | [{best.info.run_name}]({page}/{best.info.run_id}{training}) | "
         f"{best.data.metrics[name]:.4g} |"
     )
-    assert "max steps 20" in best.info.run_name
+    assert best.info.run_name.startswith("max steps 20 · ")
+    assert [run.data.params["training.max_steps"] for run in (worse, best)] == ["1", "20"]
     assert rows[1].startswith(
-        f"| 2 | [{worse.info.run_name}](#/experiments/1/runs/{worse.info.run_id}) |"
+        f"| 2 | [{worse.info.run_name}]({page}/{worse.info.run_id}{training}) |"
     )
     assert "2 of 2 points finished, 0 failed" in description
     assert command_in(description) == ["python", "pipelines/train.py", *sweep]

@@ -34,7 +34,10 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.slow
 
 RUNS = [
-    readable_name(compose([*ANY_ATTENTION, f"model/attention={score}", f"seed={seed}"]).logged)
+    readable_name(
+        compose([*ANY_ATTENTION, f"model/attention={score}", f"seed={seed}"]).logged,
+        {"model/attention": score, "seed": str(seed)},
+    )
     for score in ("bahdanau", "dot")
     for seed in (1, 2)
 ]

@@ -170,11 +170,13 @@ def test_marginal_means_are_means_over_the_other_factor(findings: Findings) -> N
     attention, forcing = factors_of(findings).factors
     means = {name: float(sample.values.mean()) for name, sample in findings.samples.items()}
     dot, bahdanau = attention.levels
-    assert (attention.name, attention.others) == ("attention", ["teacher_forcing"])
+    assert (attention.name, attention.others) == ("attention", ["teacher forcing"])
     assert (dot.value, bahdanau.value) == ("dot", "bahdanau")
-    assert dot.mean == pytest.approx((means["dot · always"] + means["dot · never"]) / 2)
+    assert dot.mean == pytest.approx(
+        (means["dot · teacher forcing always"] + means["dot · teacher forcing never"]) / 2
+    )
     assert bahdanau.mean == pytest.approx(
-        (means["bahdanau · always"] + means["bahdanau · never"]) / 2
+        (means["bahdanau · teacher forcing always"] + means["bahdanau · teacher forcing never"]) / 2
     )
     (pair,) = attention.pairs
     assert pair.difference == pytest.approx(dot.mean - bahdanau.mean)
@@ -182,7 +184,7 @@ def test_marginal_means_are_means_over_the_other_factor(findings: Findings) -> N
     assert pair.high is not None
     assert pair.low < pair.difference < pair.high
     assert (forcing.name, [level.value for level in forcing.levels]) == (
-        "teacher_forcing",
+        "teacher forcing",
         ["always", "never"],
     )
 
@@ -192,12 +194,12 @@ def test_interaction_of_made_systems_is_named(findings: Findings) -> None:
     assert factors.tested == 1
     (interaction,) = factors.interactions
     means = {name: float(sample.values.mean()) for name, sample in findings.samples.items()}
-    gain = means["dot · always"] - means["bahdanau · always"]
+    gain = means["dot · teacher forcing always"] - means["bahdanau · teacher forcing always"]
     assert interaction.change == pytest.approx(gain)
     assert 0 < interaction.low < gain < interaction.high
     sentence = interaction_sentence(interaction, findings)
     assert sentence.startswith(
-        "The gain of dot over bahdanau depends on teacher_forcing: "
+        "The gain of dot over bahdanau depends on teacher forcing: "
         f"+{gain:.2f} BLEU with always, +0.00 with never (change {gain:.2f}, "
     )
     assert answered(findings)[-1] == Answer("certain", sentence)
@@ -269,14 +271,14 @@ def test_numbers_of_the_page_are_those_of_the_json_files(
     assert [answer["text"] in page for answer in record["answers"]] == [True] * 4
 
     written = {(pair["first"], pair["second"]): pair for pair in record["pairs"]}
-    first = written["dot · always", "dot · never"]
+    first = written["dot · teacher forcing always", "dot · teacher forcing never"]
     for key in ("difference", "low", "high"):
         assert f"{first[key]:.2f}" in numbers(record["answers"][0]["text"])
         assert f"+{first[key]:.2f}" in page
 
     of_json = []
     for run in with_seeds.runs:
-        if run.system == "dot · always":
+        if run.system == "dot · teacher forcing always":
             of_json.append(run.evaluation.metrics["bleu"])
     assert f"{sum(of_json) / 3:.2f} ±" in page
 

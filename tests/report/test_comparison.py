@@ -191,12 +191,19 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
 
 def test_short_names_and_system_names_are_unique() -> None:
     assert short_names(
-        ["model/encoder", "model.decoder.cell", "model.encoder.cell", "data.seed"]
+        [
+            "model/encoder",
+            "training.teacher_forcing.ratio",
+            "search/size",
+            "search.size",
+            "data.seed",
+        ]
     ) == {
         "model/encoder": "encoder",
-        "model.decoder.cell": "model.decoder.cell",
-        "model.encoder.cell": "model.encoder.cell",
-        "data.seed": "data.seed",
+        "training.teacher_forcing.ratio": "teacher forcing ratio",
+        "search/size": "search/size",
+        "search.size": "search.size",
+        "data.seed": "data seed",
     }
     rates = [{"training.optimizer.lr": rate} for rate in ("0.00012341", "0.00012342", "0.5", "0.5")]
     close, other, half, same = system_names(rates)

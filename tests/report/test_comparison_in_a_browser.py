@@ -198,6 +198,17 @@ def test_page_fits_its_width_has_hints_and_passes_axe(
         assert [(each["id"], each["nodes"][0]["target"]) for each in violations] == []
 
 
+@pytest.mark.parametrize("name", ["forcing", "teacher_forcing"])
+def test_filter_by_a_factor_of_several_words_shows_its_runs(
+    crossed_address: str, name: str
+) -> None:
+    with started_browser() as browser:
+        page = browser.new_page()
+        page.goto(crossed_address)
+        page.get_by_role("searchbox", name="Filter").fill(f"{name}=always")
+        playwright.expect(page.get_by_text("9 of 18 runs")).to_be_visible()
+
+
 def test_page_of_forty_runs_is_drawn_in_a_second(tmp_path: Path) -> None:
     right = {(f"score{number}", "always"): 0.5 + number / 100 for number in range(40)}
     compared = runs_of_sweep(write_crossed_sweep(tmp_path, right, (1,)), tmp_path)

@@ -48,3 +48,11 @@ def test_description_of_a_checkout_checks_it_out_and_warns_of_changes():
 def test_description_shows_the_main_metrics_of_the_task_or_all(main_metrics, result):
     record = RunRecord({}, "0123456789abcdef", "", main_metrics=main_metrics)
     assert description(RunState(record, {}, log_model=False, started=0), METRICS) == result
+
+
+def test_description_of_a_sweep_has_its_comparison_before_its_ranking():
+    record = RunRecord({}, "0123456789abcdef", "", note="A note.")
+    state = RunState(
+        record, {}, log_model=False, started=0, result="A ranking.", comparison="dot is better."
+    )
+    assert description(state, {}) == "A note.\n\ndot is better.\n\nA ranking."

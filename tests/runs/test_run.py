@@ -19,6 +19,7 @@ from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.runs.delivery import deliver
 from attnlab.runs.run import Run, UntrackedRun
+from attnlab.runs.run_folder import read_state
 from attnlab.runs.tracking import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -78,6 +79,60 @@ def test_same_experiment_opens_its_run_again_and_keeps_its_params(
     assert found.info.end_time == first.state.ended
     assert len(client.get_metric_history(first.run_id, "test/bleu")) == 1
     assert len(found.inputs.dataset_inputs) == 1
+
+
+OF_A_SWEEP = {"sweep": "aaaa", "mlflow.parentRunId": "a" * 32}
+OF_ANOTHER = {"sweep": "bbbb", "mlflow.parentRunId": "b" * 32}
+
+
+@pytest.fixture
+def started(tracking, runs, point, record, client):
+    """Starts the run of the point with these fields of its record; returns it in MLflow."""
+
+    def start(**fields):
+        with tracking().start(runs, point, dataclasses.replace(record, **fields)) as run:
+            pass
+        return client.get_run(run.run_id)
+
+    return start
+
+
+def test_run_that_was_trained_alone_gets_the_name_and_params_of_the_sweep_that_takes_it(started):
+    alone = started()
+    in_sweep = started(name="seed 3 · dot", tags=OF_A_SWEEP, params={"training.patience": "null"})
+    assert in_sweep.info.run_id == alone.info.run_id
+    assert in_sweep.info.run_name == "seed 3 · dot"
+    assert in_sweep.data.params["training.patience"] == "null"
+    assert in_sweep.data.params.items() >= alone.data.params.items()
+
+
+def test_run_of_two_sweeps_is_named_by_the_one_that_took_it_last(started, point):
+    started(name="seed 3 · dot", title="seed 3 · dot", tags=OF_A_SWEEP)
+    last = started(name="dot · seed 3", title="dot · seed 3", tags=OF_ANOTHER)
+    assert last.info.run_name == "dot · seed 3"
+    assert last.data.tags.items() >= OF_ANOTHER.items()
+    assert read_state(point).record.title == "dot · seed 3"
+
+
+def test_run_of_a_sweep_that_is_started_alone_stays_the_sweeps(started, point):
+    in_sweep = started(name="seed 3 · dot", title="seed 3 · dot", tags=OF_A_SWEEP)
+    alone = started(title="dot · seed 3")
+    assert alone.info.run_name == "seed 3 · dot"
+    assert alone.data.tags.items() >= OF_A_SWEEP.items()
+    record = read_state(point).record
+    assert (record.name, record.title) == ("seed 3 · dot", "seed 3 · dot")
+    assert record.tags.items() >= OF_A_SWEEP.items()
+    assert in_sweep.info.run_id == alone.info.run_id
+
+
+def test_finished_run_that_a_repeated_sweep_starts_again_needs_no_tracker(
+    tracking, runs, point, record
+):
+    of_sweep = dataclasses.replace(record, name="seed 3 · dot", tags=OF_A_SWEEP)
+    with tracking().start(runs, point, of_sweep):
+        pass
+    again = tracking().start(runs, point, of_sweep, nothing_new=True)
+    assert isinstance(again, UntrackedRun)
 
 
 def test_deleted_run_is_uploaded_again_with_all_its_metrics(tracking, runs, point, record, client):

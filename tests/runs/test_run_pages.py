@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from attnlab.runs.run_pages import LOCAL_SERVER, run_pages
+import pytest
+
+from attnlab.runs.run_pages import run_pages
 from attnlab.runs.tracking import MlflowTracking, NoTracking
 
 
@@ -13,12 +15,19 @@ def tracking(uri: str | None) -> MlflowTracking:
     return MlflowTracking(uri, "attnlab", None, False, 0, False, "refuse")
 
 
-def test_pages_of_a_database_are_those_of_the_local_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("port", "server"), [("", "http://127.0.0.1:5000"), ("5055", "http://127.0.0.1:5055")]
+)
+def test_pages_of_a_database_are_those_of_the_local_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: str, server: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_PORT", port)
     with sqlite3.connect(tmp_path / "mlflow.db") as database:
         database.execute("CREATE TABLE runs (run_uuid TEXT, experiment_id INTEGER)")
         database.execute("INSERT INTO runs VALUES ('a1', 7)")
     found = run_pages(tracking(None), tmp_path, ["a1", "unknown"])
-    assert found == {"a1": f"{LOCAL_SERVER}/#/experiments/7/runs/a1"}
+    page = "#/experiments/7/runs/a1?workflowType=machine_learning"
+    assert found == {"a1": f"{server}/{page}"}
 
 
 def test_pages_are_missing_without_a_tracker_that_answers(tmp_path: Path) -> None:

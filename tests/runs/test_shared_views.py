@@ -44,6 +44,7 @@ def test_view_of_a_task_has_a_name_columns_and_charts(view, experiment):
 
     state = state_of(value)
     assert "params.`padding`" in state["selectedColumns"]
+    assert "params.`training.teacher_forcing.ratio`" in state["selectedColumns"]
     assert state["orderByKey"] in state["selectedColumns"]
     sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
     assert list(sections.values())[:2] == ["test", "test/attention"]

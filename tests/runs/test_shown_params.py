@@ -48,6 +48,26 @@ def test_changed_setting_is_a_param_by_its_path():
     }
 
 
+def test_what_a_sweep_varies_is_a_param_also_where_it_is_the_default():
+    config = compose(["training.teacher_forcing.ratio=1.0"]).logged
+    assert "training.teacher_forcing.ratio" not in shown_params(config)
+    varied = {"training.teacher_forcing.ratio": "1", "training.patience": "null"}
+    params = shown_params(config, varied=varied)
+    assert params["training.teacher_forcing.ratio"] == "1.0"
+    assert params["training.patience"] == "null"
+
+
+def test_preset_that_a_sweep_varies_is_a_param():
+    config = compose(["experiment=see2017"]).logged
+    assert shown_params(config, varied={"experiment": "see2017"})["experiment"] == "see2017"
+
+
+def test_choices_that_a_sweep_varies_have_one_param_each():
+    config = compose([]).logged
+    varied = {"model/attention": "bahdanau", "seed": "1", "tracking": "none", "hydra/launcher": "x"}
+    assert shown_params(config, varied=varied) == shown_params(config)
+
+
 def test_corpus_from_outside_has_its_own_name():
     params = shown("data=hub", "data.dataset=me/corpus", "data.source=en", "data.target=de")
     assert (params["data"], params["data.dataset"]) == ("corpus", "me/corpus")

@@ -185,3 +185,14 @@ def test_markdown_of_a_ranking_has_columns_that_only_a_later_point_measured(runs
         "| 1 | dot | 80 | – |",
         "| 2 | general | 70 | 3 |",
     ]
+
+
+def test_markdown_of_a_long_ranking_ends_where_a_description_has_no_more_room(runs):
+    jobs = [finished(runs, number, "dot · " * 20, 80.0 - number, {}) for number in range(20)]
+    linked = [replace(job, run_id="5" * 32) for job in jobs]
+    text = as_markdown(ranking(linked, runs), [])
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert rows[0].startswith("| 1 | [dot · ")
+    assert 10 < len(rows) < 20
+    assert len(text) + 60 * len(rows) < 4000
+    assert text.endswith(f"{20 - len(rows)} more points are in the comparison.")

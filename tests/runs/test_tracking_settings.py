@@ -134,3 +134,22 @@ def test_page_of_a_run_is_on_its_server_or_on_the_one_that_the_command_starts(tr
     server = tracking(uri="http://me:hunter2@host:5000/base/")
     assert server.run_page(runs, "5e6f") == "http://me:***@host:5000/base/#/runs/5e6f"
     assert NoTracking().run_page(runs, "5e6f") is None
+    assert NoTracking().server_command(runs) is None
+
+
+def test_page_of_a_run_in_a_database_is_one_for_those_who_train_models(
+    tracking, runs, point, record
+):
+    with tracking().start(runs, point, record) as run:
+        pass
+    page = tracking().run_page(runs, run.run_id)
+    place = f"#/experiments/2/runs/{run.run_id}?workflowType=machine_learning"
+    assert page == f"http://127.0.0.1:5000/{place}"
+
+
+def test_port_of_the_server_is_that_of_mlflows_variable(tracking, runs, monkeypatch):
+    monkeypatch.setenv("MLFLOW_PORT", "5055")
+    assert tracking().server_command(runs).endswith(" --host 127.0.0.1 --port 5055")
+    assert "\nopen http://127.0.0.1:5055/#/" in tracking().where_to_look(runs)
+    assert tracking().run_page(runs, "5e6f").startswith("http://127.0.0.1:5055/#/")
+    assert tracking(uri="http://host:7000").server_command(runs) is None

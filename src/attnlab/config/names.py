@@ -3,6 +3,8 @@
 It follows from the config alone, so that a model folder has the name of the run that trained it:
 the score, every choice and setting that is not the default, the data and the seed. Where a preset
 says the same in fewer words, its name stands for them.
+
+In a sweep, what the sweep varies stands in front: a narrow column shows the start of a name.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from attnlab.config.choices import (
@@ -28,7 +32,10 @@ from attnlab.config.renamed import with_new_names
 from attnlab.errors import masked
 from attnlab.project import CONF
 
-LONGEST = 100  # characters, but for the score, the data and the seed, which always stand there
+# Characters of what a sweep varies, which always stands there, and of what is not the default, as
+# far as it fits. The score, the data and the seed come on top.
+LONGEST = 100
+_SEPARATOR = " · "
 # {place in the config: group}, in the order of the name: the score comes first, the data last.
 _PLACES = {
     "model.attention": "model/attention",
@@ -56,6 +63,10 @@ _PLACES = {
 _ALWAYS_NAMED = ("model.attention", "model", "training", "data")
 # Groups whose choices say by themselves what they are choices of.
 _PLAIN_CHOICES = ("model.encoder", "model.decoder", "padding", "hardware", "search")
+_CHOSEN_ALONE = (
+    *_PLAIN_CHOICES, *_ALWAYS_NAMED, "experiment", "task",
+    "attention", "encoder", "decoder",  # by the names of MLflow's params
+)  # fmt: skip
 # Sections whose names say nothing that the setting itself does not.
 _PLAIN_SECTIONS = ("data", "hardware", "model", "training")
 # What the name of the data is made of.
@@ -70,36 +81,67 @@ class Words(NamedTuple):
 
 
 def readable_name(
-    config: Mapping[str, Any], shown: Iterable[str] = (), folders: tuple[Path, ...] = (CONF,)
+    config: Mapping[str, Any],
+    varied: Mapping[str, str] = MappingProxyType({}),
+    folders: tuple[Path, ...] = (CONF,),
 ) -> str:
     """The name of a config: `general · post_post · teacher forcing ratio 0.5 · dates · seed 1`.
 
     Sections may be missing or null.
 
-    shown: settings and groups that are not left out where the name would become too long, such as
-        those that a sweep varies.
+    varied: {setting or group: its value as text} of what a sweep varies, in the order of its
+        command. The name begins with all of them, also with those that are the default.
     folders: of configs, whose choices have their names; settings of other choices are listed.
     """
     # Keys that YAML made numbers of can only be sorted as text.
     with_text_keys = json.loads(json.dumps(with_new_names(config), default=str))
-    places = tuple(key.replace("/", ".") for key in shown)
-    return _name_of(json.dumps(with_text_keys, sort_keys=True), places, folders)
+    return _name_of(json.dumps(with_text_keys, sort_keys=True), tuple(varied.items()), folders)
 
 
 @functools.lru_cache
-def _name_of(config_as_json: str, shown: tuple[str, ...], folders: tuple[Path, ...]) -> str:
+def _name_of(
+    config_as_json: str, varied: tuple[tuple[str, str], ...], folders: tuple[Path, ...]
+) -> str:
     """The name, for which many places ask."""
     config = json.loads(config_as_json)
     short = short_params(config)
-    words = []
-    if "attention" in short:
+    in_front = [choice_words(key, text) for key, text in varied]
+    places = {_place_of(key) for key, _ in varied}
+
+    words = list(in_front)
+    if "attention" in short and "model.attention" not in places:
         words.append("no attention" if short["attention"] == "none" else short["attention"])
-    words += _shortened(_fewest_words(config, folders), shown)
-    if "data" in short:
+    others = []
+    for each in _fewest_words(config, dict(varied).get("experiment"), folders):
+        if each.place not in places and each.text not in in_front:
+            others.append(each.text)
+    words += _shortened(others, LONGEST - len(_SEPARATOR.join(in_front)))
+    if "data" in short and short["data"] not in in_front:
         words.append(short["data"])
-    if "seed" in short:
+    if "seed" in short and "seed" not in places:
         words.append(f"seed {short['seed']}")
-    return " · ".join(word for word in words if word) or "run"
+    return _SEPARATOR.join(word for word in words if word) or "run"
+
+
+def choice_words(key: str, text: str) -> str:
+    """What was typed for a group or a setting, in words: `dot`, `teacher forcing ratio 0.5`.
+
+    key: `model/attention`, `training.teacher_forcing.ratio`.
+    """
+    place = _place_of(key)
+    if place in _CHOSEN_ALONE and text != "none":
+        return masked(text)
+    if place in _OF_THE_DATA:
+        return masked(text).rstrip("/").rpartition("/")[2]
+    return setting_words(place, _typed_value(text))
+
+
+def setting_name(key: str) -> str:
+    """The words for a setting or a group: `teacher forcing ratio`, `attention`."""
+    parts = _place_of(key).split(".")
+    if parts[0] in _PLAIN_SECTIONS and parts[1:] and parts[1:] != ["seed"]:
+        parts = parts[1:]
+    return " ".join(parts).replace("_", " ")
 
 
 def setting_words(path: str, value: Any) -> str:
@@ -107,10 +149,7 @@ def setting_words(path: str, value: Any) -> str:
 
     Passwords are masked.
     """
-    parts = path.replace("/", ".").split(".")
-    if parts[0] in _PLAIN_SECTIONS and parts[1:] and parts[1:] != ["seed"]:
-        parts = parts[1:]
-    setting = " ".join(parts).replace("_", " ")
+    setting = setting_name(path)
     if value is None or value == "none":
         return f"no {setting}"
     if isinstance(value, list):
@@ -120,29 +159,53 @@ def setting_words(path: str, value: Any) -> str:
     return masked(f"{setting} {as_text(value)}")
 
 
-def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
-    """The texts of the words, or as many as fit and a digest of the others.
+def _place_of(key: str) -> str:
+    """The place in the config of a setting or a group, as an override names it.
+
+    It is `data.source_tokenizer` for `data/tokenizer@data.source_tokenizer`.
+    """
+    return key.rpartition("@")[2].replace("/", ".")
+
+
+def _typed_value(text: str) -> Any:
+    """The number or null that an override spells, or its text."""
+    if text == "null":
+        return None
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _shortened(texts: Sequence[str], longest: int) -> list[str]:
+    """The texts, or as many of the first ones as fit, and a digest of the others.
 
     The digest keeps shortened names different from each other.
+
+    longest: how many characters they may have together.
     """
-    left_out: list[Words] = []
-    while True:
-        remaining = [each for each in words if each not in left_out]
-        texts = [each.text for each in remaining]
-        if left_out:
-            hidden = "\n".join(sorted(each.text for each in left_out))
-            digest = hashlib.sha256(hidden.encode()).hexdigest()[:4]
-            texts.append(f"{len(left_out)} more ({digest})")
-
-        can_go = [each for each in remaining if each.place not in shown]
-        if len(" · ".join(texts)) <= LONGEST or not can_go:
-            return texts
-        left_out.append(can_go[-1])
+    for count in range(len(texts), -1, -1):
+        shown, hidden = list(texts[:count]), texts[count:]
+        if hidden:
+            digest = hashlib.sha256("\n".join(sorted(hidden)).encode()).hexdigest()[:4]
+            shown.append(f"{len(hidden)} more ({digest})")
+        if len(_SEPARATOR.join(shown)) <= longest:
+            break
+    return shown
 
 
-def _fewest_words(config: Mapping[str, Any], folders: tuple[Path, ...]) -> list[Words]:
-    """What differs from the defaults, or from a preset and its name, whichever is shorter."""
+def _fewest_words(
+    config: Mapping[str, Any], named_preset: str | None, folders: tuple[Path, ...]
+) -> list[Words]:
+    """What differs from the defaults, or from a preset and its name, whichever is shorter.
+
+    named_preset: what the name says already; then it is what differs from that one.
+    """
     task = _task_of(config, folders)
+    if named_preset is not None:
+        is_known = named_preset in _presets_of(task, folders)
+        return _different(config, task, named_preset if is_known else None, folders)
+
     fewest = _different(config, task, None, folders)
     cost = len(fewest)
     for preset in _presets_of(task, folders):

@@ -247,7 +247,10 @@ def start_lines(experiment: Experiment, data: Prepared, folder: Path) -> list[st
     with torch.device("meta"), ShapesAlone():
         sizes = experiment.task.sizes(data)
         counts = parameters(experiment.model(**sizes, padding=experiment.padding))
+    job = current_job()
     name = readable_name(experiment.logged, folders=config_folders())
+    if job is not None:
+        name = job.record.name
     total = sum(counts.values())
     parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
@@ -300,16 +303,19 @@ def record_of(
 ) -> RunRecord:
     """What the tracker is given of a run.
 
-    In a sweep its name and some of its tags are the job's.
+    In a sweep its name and some of its tags and params are the job's.
     """
     tags = {"repeatable": experiment.hardware.repeatable}
+    folders = config_folders()
+    title = readable_name(config, folders=folders)
+    varied = {}
     job = current_job()
     if job is not None:
         tags |= job.tags
-        name = job.record.name
+        name = title = job.record.name
+        varied = job.record.choices
 
     task = experiment.task
-    folders = config_folders()
     return RunRecord(
         config=config,
         identity=identity,
@@ -322,8 +328,8 @@ def record_of(
         tags=tags,
         name=name,
         command=command_line(),
-        title=readable_name(config, folders=folders),
-        params=shown_params(config, folders),
+        title=title,
+        params=shown_params(config, folders, varied),
         main_metrics=experiment.main_metrics,
         view=task.view,
     )

@@ -17,6 +17,7 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
+from attnlab.config.names import setting_name
 from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
 from attnlab.experiment.hydra_config import compose_in_command
@@ -25,7 +26,7 @@ from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
-from attnlab.runs.sweep_record import SweepRecord, short_key
+from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
 
@@ -163,7 +164,7 @@ class SweepPlan:
             print(note, file=sys.stderr)
         record = SweepRecord(
             identity=self.identity,
-            name=" × ".join(short_key(key) for key in self.varies) or "one point",
+            name=" × ".join(setting_name(key) for key in self.varies) or "one point",
             varies=self.varies,
             overrides=masked_values(self.overrides),
             options=masked_values(self.options),

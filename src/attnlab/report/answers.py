@@ -64,18 +64,25 @@ class _Verdict:
 
 def answers(findings: Findings, factors: Factors) -> list[Answer]:
     """The answers, the most important one first."""
-    num_systems = len(findings.systems)
-    if num_systems == 1:
-        return [Answer("unknown", "There is one system, and nothing to compare it with.")]
-    if len(findings.single) == num_systems:
-        return [_no_verdict(findings)]
+    found = verdict(findings)
+    if len(findings.single) == len(findings.systems):
+        return found
 
-    found = _of_systems(findings)
     for factor in factors.factors:
         found += _of_factor(factor, findings)
     if factors.interactions:
         found.append(Answer("certain", interaction_sentence(factors.interactions[0], findings)))
     return found
+
+
+def verdict(findings: Findings) -> list[Answer]:
+    """The answer to the first question, which system is better."""
+    num_systems = len(findings.systems)
+    if num_systems == 1:
+        return [Answer("unknown", "There is one system, and nothing to compare it with.")]
+    if len(findings.single) == num_systems:
+        return [_no_verdict(findings)]
+    return _of_systems(findings)
 
 
 def rule(findings: Findings, factors: Factors) -> str:
@@ -243,7 +250,7 @@ def _of_factor(factor: Factor, findings: Findings) -> list[Answer]:
 
 
 def interaction_sentence(interaction: Interaction, findings: Findings) -> str:
-    """`The gain of dot over general depends on teacher_forcing: ...`."""
+    """`The gain of dot over general depends on teacher forcing: ...`."""
     measure = findings.measure
     first, second = interaction.first, interaction.second
     one, another = interaction.differences

@@ -17,7 +17,7 @@ from attnlab.experiment.run import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command
-from attnlab.report.answers import answers, rule
+from attnlab.report.answers import answers, rule, verdict
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
@@ -32,9 +32,9 @@ from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
 from attnlab.runs.run import Run
-from attnlab.runs.run_pages import LOCAL_SERVER, run_pages
+from attnlab.runs.run_pages import run_pages
 from attnlab.runs.stored_runs import StoredRuns
-from attnlab.runs.sweep_record import SweepFolder, find_sweep
+from attnlab.runs.sweep_record import COMPARISON_FOLDER, SweepFolder, find_sweep
 from attnlab.runs.tracking import MlflowTracking
 
 
@@ -60,10 +60,7 @@ def compare(
 def _mlflow_links(compared: ComparedRuns, settings: CompareSettings) -> MlflowLinks:
     run_ids = [run.run_id for run in compared.runs if run.run_id is not None]
     pages = run_pages(settings.tracking, settings.runs_folder, run_ids)
-    server = None
-    if any(page.startswith(LOCAL_SERVER) for page in pages.values()):
-        # Its first line starts the server.
-        server = settings.tracking.where_to_look(settings.runs_folder).partition("\n")[0]
+    server = settings.tracking.server_command(settings.runs_folder) if pages else None
     return MlflowLinks(pages, server)
 
 
@@ -107,17 +104,22 @@ def _folder_of(
 def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
     """The place of a comparison beside others: a sweep has one, and any choice of runs another."""
     if sweep is not None:
-        return "comparison"
+        return COMPARISON_FOLDER
     ids = "\n".join(sorted(run.run_id or run.name for run in compared.runs))
     return f"comparisons/{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
 
 
 def log_comparison(
-    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path
+    compared: ComparedRuns,
+    findings: Findings,
+    settings: CompareSettings,
+    sweep: SweepFolder | None,
+    folder: Path,
 ) -> str:
     """Add the folder to the sweep's run in MLflow; returns a sentence that says whether it was.
 
-    The run itself is not reopened: it says how the sweep ended, and when.
+    The description of that run then has the answer. The run itself is not reopened: it says how the
+    sweep ended, and when.
     """
     if settings.into is not None:
         return "not logged: into names a folder of its own"
@@ -133,12 +135,27 @@ def log_comparison(
             return f"not logged: {error}"
         with experiment_lock(sweep.path):
             run.log_artifact(folder)
+            run.change(comparison=answer_in_markdown(findings))
         return f"not logged yet: {error}; {pipeline_command('deliver')} uploads it"
     try:
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))
     except ExperimentError as error:
         return f"not logged: {error}"
+    if sweep is not None:
+        with experiment_lock(sweep.path):
+            settings.tracking.describe_comparison(
+                settings.runs_folder, sweep.path, answer_in_markdown(findings)
+            )
     return f"logged to the sweep's run {compared.parent}"
+
+
+def answer_in_markdown(findings: Findings) -> str:
+    """Which system is better, in the words of the page, for the description of the sweep's run."""
+    sentences = " ".join(answer.text for answer in verdict(findings))
+    return (
+        f"**Which is better?** {sentences}\n\nThe rule and all other answers: "
+        "`comparison/index.html` among the artifacts."
+    )
 
 
 def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:

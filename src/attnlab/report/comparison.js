@@ -58,15 +58,18 @@
     column.head.replaceChildren(button);
   }
 
-  // Filtering: every word must occur in a value; `name=value` looks at the columns of that name.
+  // Filtering: every word must occur in a value; `name=value` looks at the columns of that name, in which
+  // _ stands for a space: spaces separate words.
   const filter = element("input", { type: "search", id: "filter-of-runs", placeholder: "dot 3, or attention=dot" });
   const count = element("output", { for: "filter-of-runs", "aria-live": "polite" });
   let shown = new Set(rows.keys());
 
+  const spaced = (name) => plain(name).replaceAll("_", " ");
+
   function matches(run, word) {
     const [, name, value] = word.match(/^([^=]+)=(.*)$/) ?? [null, "", word];
     return columns.some((column) =>
-      (name ? plain(column.name).includes(name) : !column.equal) && plain(column.texts[run]).includes(value));
+      (name ? spaced(column.name).includes(spaced(name)) : !column.equal) && plain(column.texts[run]).includes(value));
   }
 
   function applyFilter() {

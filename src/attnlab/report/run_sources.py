@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
+from attnlab.config.names import setting_name
 from attnlab.config.params import dotted_params, short_params
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluation_files import (
@@ -374,7 +375,7 @@ def _in_system(run: ComparedRun, system: str, short: Mapping[str, str]) -> Compa
     short: {key of a choice: its short name}.
     """
     choices = {short[key]: value for key, value in run.choices.items()}
-    names_of_choices = {*short, *short.values(), SEED}
+    names_of_choices = {*short, *map(short_key, short), SEED}
     others = {}
     for key, value in run.parameters.items():
         # A group of choices is `model/attention` in a sweep, and `model.attention` in the params.
@@ -429,13 +430,13 @@ def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[s
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """{key: its last word}, or the whole key where last words collide."""
-    uses = Counter(map(short_key, keys))
+    """{key: its words, `teacher forcing ratio`}, or the whole key where the words collide."""
+    uses = Counter(map(setting_name, keys))
     names = {}
     for key in keys:
-        last_word = short_key(key)
-        is_unique = uses[last_word] == 1 and last_word not in _TAKEN
-        names[key] = last_word if is_unique else key
+        words = setting_name(key)
+        is_unique = uses[words] == 1 and words not in _TAKEN
+        names[key] = words if is_unique else key
     return names
 
 

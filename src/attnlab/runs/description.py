@@ -1,4 +1,7 @@
-"""The Markdown description of a run in MLflow: note, result, data, and commands to repeat it."""
+"""The description of a run in MLflow, Markdown.
+
+It has its note, the comparison of a sweep, the result, the data, and the commands that repeat it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def description(state: RunState, metrics: Mapping[str, float]) -> str:
     result = state.result
     if result is None:
         result = _result(metrics, state.record.main_metrics)
-    parts = (state.record.note, result, _data(state.record), _commands(state))
+    parts = (state.record.note, state.comparison, result, _data(state.record), _commands(state))
     return "\n\n".join(filter(None, parts))
 
 

@@ -82,7 +82,7 @@ class Run:
         if before is None:
             state = RunState(record, origin(), log_model, started=_now())
         else:
-            record = replace(record, command=before.record.command or record.command)
+            record = record.after(before.record)
             ended = before.ended if before.status == "FINISHED" else None
             state = replace(
                 before, record=record, log_model=log_model, status=None, error=None, ended=ended
@@ -127,7 +127,10 @@ class Run:
 
     def digest(self) -> str:
         """SHA-256 of the state; how far the spool is safe is no part of it."""
-        return config_digest({**asdict(self.state), "safe_offset": None})
+        state = {**asdict(self.state), "safe_offset": None}
+        if self.state.comparison is None:  # as of runs that were uploaded before there was any
+            del state["comparison"]
+        return config_digest(state)
 
     @property
     def model(self) -> Path | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +32,9 @@ HEAT_MAPS = "attention"
 # In the outbox: pictures that MLflow shows beside those of other runs.
 IMAGES = "images"
 REPORT = "report"
+# Tags of a run in a sweep: the sweep's identity, and the run of the sweep itself.
+SWEEP_TAG, PARENT_TAG = "sweep", "mlflow.parentRunId"
+_OF_A_SWEEP = (SWEEP_TAG, PARENT_TAG)
 
 # How metrics are named in MLflow, and at which steps they stand. A run that was created there by an
 # earlier version, whose layout is 1, keeps it: MLflow's clients cannot move what was logged.
@@ -96,6 +99,18 @@ class RunRecord:
     main_metrics: tuple[str, ...] = ()
     view: View | None = None
 
+    def after(self, before: RunRecord) -> RunRecord:
+        """The record of a run that starts again.
+
+        It keeps the command that it started with, its name where it is given none, and the sweep
+        that it is of until another one takes it, as MLflow does.
+        """
+        kept = replace(self, command=before.command or self.command, name=self.name or before.name)
+        if SWEEP_TAG not in before.tags or SWEEP_TAG in self.tags:
+            return kept
+        of_sweep = {name: before.tags[name] for name in _OF_A_SWEEP if name in before.tags}
+        return replace(kept, title=before.title, tags={**of_sweep, **self.tags})
+
 
 @dataclass(frozen=True)
 class RunState:
@@ -106,6 +121,8 @@ class RunState:
     status: with which the run ended; None while it goes on, and after its process was killed.
     error: why it failed.
     result: what it found, in Markdown; None: its latest metrics.
+    comparison: of a sweep: what the comparison of its points says, in Markdown, or the command that
+        compares them.
     safe_offset: how far its spool may be uploaded: a training that goes on from its last checkpoint
         writes again what lies behind. None: all of it.
     ended: when it finished first, or ended otherwise last.
@@ -118,6 +135,7 @@ class RunState:
     status: Status | None = None
     error: str | None = None
     result: str | None = None
+    comparison: str | None = None
     safe_offset: Annotated[int, Field(ge=0)] | None = 0
     ended: int | None = None
 

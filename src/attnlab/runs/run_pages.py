@@ -8,9 +8,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.runs.tracking import MlflowTracking, Tracking
-
-LOCAL_SERVER = "http://127.0.0.1:5000"  # where MLflow's server answers unless told otherwise
+from attnlab.runs.shared_views import run_page
+from attnlab.runs.tracking import MlflowTracking, Tracking, local_server
 
 
 def run_pages(tracking: Tracking, runs_folder: Path, run_ids: Sequence[str]) -> dict[str, str]:
@@ -24,7 +23,7 @@ def run_pages(tracking: Tracking, runs_folder: Path, run_ids: Sequence[str]) -> 
     address = tracking.address(runs_folder)
     if address.startswith("sqlite:///"):
         experiments = _experiments(Path(address.removeprefix("sqlite:///")), run_ids)
-        return {run: _page(LOCAL_SERVER, experiments[run], run) for run in experiments}
+        return {run: _page(local_server(), experiments[run], run) for run in experiments}
     if not address.startswith("http"):
         return {}
 
@@ -39,7 +38,7 @@ def run_pages(tracking: Tracking, runs_folder: Path, run_ids: Sequence[str]) -> 
 
 
 def _page(server: str, experiment: str, run_id: str) -> str:
-    return f"{server.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
+    return f"{server.rstrip('/')}/{run_page(run_id, experiment)}"
 
 
 def _experiments(database: Path, run_ids: Sequence[str]) -> dict[str, str]:

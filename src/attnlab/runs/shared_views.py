@@ -24,7 +24,10 @@ _VIEW_TAG = "mlflow.sharedViewState."
 # The digest of a view as it was added. A view that somebody removed or changed in MLflow stays so
 # until its task describes another one.
 _ADDED_TAG = "attnlab.view."
-_PARAMS = ("attention", "padding", "teacher_forcing", "hardware", "data", "seed")
+_PARAMS = (
+    "attention", "padding", "teacher_forcing", "training.teacher_forcing.ratio", "hardware", "data",
+    "seed",
+)  # fmt: skip
 # Of sections with the pictures of all runs: each card as wide as the page.
 _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
 
@@ -144,6 +147,11 @@ def _grid(section: str, names: Sequence[str]) -> list[dict[str, Any]]:
 # A page of MLflow for those who train models; without it, MLflow opens that of language model apps.
 _WORKFLOW = "workflowType=machine_learning"
 EXPERIMENTS_PAGE = f"#/experiments?{_WORKFLOW}"
+
+
+def run_page(run_id: str, experiment_id: str) -> str:
+    """The place, behind a server's address, of the page of a run."""
+    return f"#/experiments/{experiment_id}/runs/{run_id}?{_WORKFLOW}"
 
 
 def charts_page(experiment_id: str, view: View | None) -> str:

@@ -1,18 +1,29 @@
 """Params of a run in MLflow: what one types to get it.
 
 These are the choice of each group by the group's last word, `padding: pre_post`, and the settings
-that differ from the files of the choices, `training.max_steps: 300`. The whole config is among the
-run's artifacts.
+that differ from the files of the choices, `training.max_steps: 300`. In a sweep, they are also what
+the sweep varies, so that its column has a value in each run. The whole config is among the run's
+artifacts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from attnlab.config.choices import changed_settings, choice_of, default_choices, written_by
-from attnlab.config.params import choice_name, dotted_params, short_params, value_at
+from attnlab.config.params import (
+    LONGEST_VALUE,
+    accepted_name,
+    as_text,
+    choice_name,
+    dotted_params,
+    short_params,
+    value_at,
+)
+from attnlab.errors import masked
 from attnlab.project import CONF
 
 # Groups whose choices are params, wherever their section is in the config.
@@ -32,10 +43,15 @@ _BESIDE_THE_EXPERIMENT = (
 _ANY_DATA = ("hub", "labelled")
 
 
-def shown_params(config: Mapping[str, Any], folders: tuple[Path, ...] = (CONF,)) -> dict[str, str]:
+def shown_params(
+    config: Mapping[str, Any],
+    folders: tuple[Path, ...] = (CONF,),
+    varied: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """The choices and the settings that differ from their files. Sections may be missing.
 
     folders: of configs, in the order in which they are searched.
+    varied: {setting or group: its value as text} of what a sweep varies.
     """
     choices = dict(_choices(config, folders))
     params = {group.rpartition("/")[2]: choice for group, choice in choices.items()}
@@ -44,7 +60,7 @@ def shown_params(config: Mapping[str, Any], folders: tuple[Path, ...] = (CONF,))
         params["data"] = short["data"]
     if "seed" in config:
         params["seed"] = str(config["seed"])
-    return {**params, **_changed(config, choices, folders)}
+    return {**params, **_varied(config, varied), **_changed(config, choices, folders)}
 
 
 def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
@@ -82,3 +98,17 @@ def _changed(
         if section not in _BESIDE_THE_EXPERIMENT and not is_of_a_class:
             changed[key] = value
     return dotted_params(changed)
+
+
+def _varied(config: Mapping[str, Any], varied: Mapping[str, str]) -> dict[str, str]:
+    """What a sweep varies, also where it is the default; but for the groups that are params."""
+    params = {}
+    for key, text in varied.items():
+        section = key.replace("/", ".").partition(".")[0]
+        if key in (*_GROUPS, "seed") or section in ("hydra", *_BESIDE_THE_EXPERIMENT):
+            continue
+        value = value_at(config, key)
+        # A group is known by what was typed: its section has many values.
+        shown = text if value is None or isinstance(value, Mapping) else as_text(value)
+        params[accepted_name(key)] = masked(shown)[:LONGEST_VALUE]
+    return params

@@ -20,21 +20,19 @@ import psutil
 from attnlab.config.names import readable_name
 from attnlab.errors import masked
 from attnlab.project import CONF
+from attnlab.runs.run_folder import PARENT_TAG, SWEEP_TAG
 from attnlab.runs.sweep_record import (
     OUTPUT,
     JobRecord,
     SweepFolder,
     SweepRecord,
     choices_of,
-    name_of,
 )
 
 # Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
 
 _WATCH_INTERVAL = 1.0  # seconds
-# Settings that decide no result, and stand in no name of an experiment.
-_BESIDE_THE_EXPERIMENT = ("tracking", "loggers", "paths", "save_every_minutes", "chain", "rerun")
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish")
 _JOB: ContextVar[SweepJob | None] = ContextVar("job", default=None)
 
@@ -55,8 +53,8 @@ class SweepJob:
     @property
     def tags(self) -> dict[str, str]:
         """Of the run in the tracker."""
-        parent = {} if self.sweep.run_id is None else {"mlflow.parentRunId": self.sweep.run_id}
-        return {"sweep": self.sweep.identity, **parent}
+        parent = {} if self.sweep.run_id is None else {PARENT_TAG: self.sweep.run_id}
+        return {SWEEP_TAG: self.sweep.identity, **parent}
 
 
 def current_job() -> SweepJob | None:
@@ -89,7 +87,7 @@ def running(
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
-    name = _distinct_name(readable_name(config, sweep.varies, folders), number, choices, folder)
+    name = _distinct_name(readable_name(config, choices, folders), number, folder)
     now = time.time()
     record = JobRecord(
         number, name, choices, list(overrides), "running", sweep.started, now, str(output)
@@ -108,19 +106,12 @@ def running(
         _JOB.reset(token)
 
 
-def _distinct_name(
-    experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder
-) -> str:
+def _distinct_name(name: str, number: int, folder: SweepFolder) -> str:
     """A name for the point that differs from those of the other points, as it appears in MLflow.
 
-    It is the name of the experiment, and what a sweep varies that is no part of the experiment,
-    such as an address of MLflow. Two points that still share a name, since they differ in a digit
-    that the name leaves out, get their numbers.
+    Points that still share a name, since they differ in a digit that it leaves out, get their
+    numbers.
     """
-    beside = {
-        key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)
-    }
-    name = " · ".join([experiment, name_of(beside)]) if beside else experiment
     is_taken = any(job.name == name and job.number != number for job in folder.jobs())
     return f"{name} · point {number}" if is_taken else name
 

@@ -6,7 +6,6 @@ It opens the sweep's run, passes it to the jobs, watches them, and closes it.
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import time
@@ -20,7 +19,6 @@ import psutil
 from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
-from attnlab.project import pipeline_command
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.shared_views import View
@@ -145,7 +143,10 @@ def _close(
 
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
     table = as_markdown(ranked, record.main_metrics)
-    run.change(result=f"{table}\n\n{ended}".strip())
+    run.change(
+        comparison=_comparison(run.state.comparison, record, finished),
+        result=f"{table}\n\n{ended}".strip(),
+    )
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
 
@@ -161,6 +162,17 @@ def _close(
         run.finish("FAILED", error_sentence(error))
 
 
+def _comparison(
+    earlier: str | None, record: SweepRecord, finished: Sequence[JobRecord]
+) -> str | None:
+    """The command that compares the points; what it wrote `earlier` stays while nothing is new."""
+    has_news = any(job.new for job in finished)
+    if not finished or (earlier is not None and not has_news):
+        return earlier
+    question = "**Which is better?** This command answers, and adds its answer here:"
+    return "\n".join([question, "```sh", record.compare_command, "```"])
+
+
 def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
     """What a sweep prints when it ends, with the command that compares its points."""
     trained = [job for job in finished if job.new]
@@ -171,11 +183,7 @@ def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
     if not finished:
         return line
 
-    # Where the records and the runs are is not to be found in the records.
-    place_settings = ("paths.runs=", "tracking=", "tracking.")
-    places = [text for text in record.overrides if text.startswith(place_settings)]
-    words = shlex.join([f"sweep={record.identity}", *places])
-    return f"{line}; compare them: {pipeline_command('compare')} {words}"
+    return f"{line}; compare them: {record.compare_command}"
 
 
 @contextmanager

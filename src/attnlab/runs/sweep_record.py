@@ -6,11 +6,13 @@ progress or the results of a sweep reads these files and no tracker.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from attnlab.config.names import choice_words
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
 from attnlab.project import pipeline_command
@@ -19,10 +21,14 @@ from attnlab.runs.run_folder import DONE
 
 LOCK = "lock"
 LAST = "last"
+_RECORD = "sweep.json"
+COMPARISON_FOLDER = "comparison"  # of all points, in the sweep's folder
 OUTPUT = "output.log"  # what a job prints, in its output folder
-MOST_ROWS = 20  # of the table of points; MLflow limits a description
-# Sections whose names say nothing that the setting itself does not.
-_PLAIN = ("data", "hardware", "model", "training")
+# Of the table of points: MLflow limits a description, in which the commands stand behind it.
+MOST_ROWS, _LONGEST_TABLE = 20, 3200
+_PAGE_OF_A_RUN = 60  # characters that the address of a run's page is longer than `runs:/<id>`
+# Settings of a sweep's command that say where its records and its runs are.
+_PLACES = ("paths.runs=", "tracking=", "tracking.")
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,13 @@ class SweepRecord:
     def command(self) -> tuple[str, ...]:
         """The words of a command that repeats the sweep."""
         return *pipeline_command("train").split(), "-m", *self.options, *self.overrides
+
+    @property
+    def compare_command(self) -> str:
+        """The command that compares its points, for a shell."""
+        # Where the records and the runs are is not to be found in the records.
+        places = [text for text in self.overrides if text.startswith(_PLACES)]
+        return f"{pipeline_command('compare')} {shlex.join([f'sweep={self.identity}', *places])}"
 
 
 @dataclass(frozen=True)
@@ -101,10 +114,14 @@ class SweepFolder:
         self._runs_folder = path.parents[1]
 
     def read(self) -> SweepRecord:
-        return read_own_record(self.path / "sweep.json", SweepRecord, "remove it")
+        return read_own_record(self.path / _RECORD, SweepRecord, "remove it")
+
+    def exists(self) -> bool:
+        """Whether the record of the sweep is there."""
+        return (self.path / _RECORD).is_file()
 
     def write(self, record: SweepRecord) -> None:
-        write_json(self.path / "sweep.json", asdict(record))
+        write_json(self.path / _RECORD, asdict(record))
 
     def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
         """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
@@ -177,27 +194,13 @@ def choices_of(overrides: Iterable[str], varies: Iterable[str]) -> dict[str, str
 
 
 def name_of(choices: Mapping[str, str]) -> str:
-    """`bahdanau · seed 2`: a word stands for itself, a number behind the name of its setting."""
-    return " · ".join(_label(key, value) for key, value in choices.items()) or "as given"
+    """`bahdanau · teacher forcing ratio 0.5 · seed 2`: what the names of its runs begin with."""
+    return " · ".join(choice_words(key, value) for key, value in choices.items()) or "as given"
 
 
 def short_key(key: str) -> str:
     """`attention` of `model/attention`, `lr` of `training.optimizer.lr`."""
     return key.replace("/", ".").rpartition(".")[2]
-
-
-def _label(key: str, value: str) -> str:
-    parts = key.replace("/", ".").split(".")
-    setting = " ".join(parts[1:] if parts[0] in _PLAIN and parts[1:] else parts).replace("_", " ")
-    if value == "none":
-        return f"no {setting}"
-    try:
-        number = float(value)
-    except ValueError:
-        is_word = value.lower() not in ("true", "false", "null") and value[:1] not in ("[", "{")
-        return value.rstrip("/").rpartition("/")[2] if is_word else f"{setting} {value}"
-    # A sampler draws seventeen digits.
-    return f"{setting} {value if len(value) <= 6 else f'{number:.4g}'}"
 
 
 class RankedJob(NamedTuple):
@@ -259,15 +262,34 @@ def as_markdown(ranked: Sequence[RankedJob], main: Sequence[str]) -> str:
     best = ranked[0]
     columns = ranking_columns(ranked, main)
     headings = ["", "run", *map(heading, [best.monitor, *columns])]
-    rows = [headings, ["---"] * len(headings)]
-    for place, each in enumerate(ranked[:MOST_ROWS], start=1):
+    head = "\n".join([_row(headings), _row(["---"] * len(headings))])
+    rows = []
+    for place, each in enumerate(ranked, start=1):
         values = [each.quality, *(each.test.get(name) for name in columns)]
-        shown = map(shown_value, values)
-        rows.append([str(place), _link(each.job), *shown])
+        rows.append(_row([str(place), _link(each.job), *map(shown_value, values)]))
 
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     line = f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}"
-    return f"{line}\n\n{table}"
+    shown = _as_many_as_fit(rows)
+    table = "\n".join([line, "", head, *shown])
+    left_out = len(rows) - len(shown)
+    if left_out:
+        table += f"\n\n{left_out} more points are in the comparison."
+    return table
+
+
+def _row(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _as_many_as_fit(rows: Sequence[str]) -> Sequence[str]:
+    """The first rows of the table of points."""
+    length = 0
+    for count, row in enumerate(rows[:MOST_ROWS]):
+        length += len(row) + _PAGE_OF_A_RUN
+        if length > _LONGEST_TABLE and count > 0:
+            return rows[:count]
+    return rows[:MOST_ROWS]
 
 
 def shown_value(value: float | None) -> str:

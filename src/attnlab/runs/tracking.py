@@ -28,13 +28,14 @@ from attnlab.runs.moved_store import (
 )
 from attnlab.runs.run import Run, UntrackedRun, Uploader, close_runs
 from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
-from attnlab.runs.shared_views import EXPERIMENTS_PAGE, View, charts_page
+from attnlab.runs.shared_views import EXPERIMENTS_PAGE, View, charts_page, run_page
 
 if TYPE_CHECKING:
     from attnlab.runs.connection import Connection
 
 DEFAULT_EXPERIMENT = "attnlab"
-LOCAL_SERVER = "http://127.0.0.1:5000"  # where `where_to_look` starts one
+# MLflow's own variable for the port of its server, and the port without it.
+PORT_VARIABLE, _DEFAULT_PORT = "MLFLOW_PORT", "5000"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 _PATIENCE = 3.0  # seconds for a server to say which experiment has a name
 
@@ -109,6 +110,19 @@ class Tracking:
         A tracker that cannot be reached is a warning, and the page waits on disk.
         """
 
+    def describe_comparison(self, runs_folder: Path, place: Path, text: str) -> None:
+        """Put what a comparison found into the description of the sweep's run.
+
+        A tracker that cannot be reached is a warning, and the text waits on disk.
+
+        place: of the sweep.
+        text: Markdown.
+        """
+
+    def server_command(self, runs_folder: Path) -> str | None:
+        """The command that starts the server of the pages; None where one is running elsewhere."""
+        return None
+
     def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
         """What a person types and opens to see the runs, one or two lines.
 
@@ -169,11 +183,21 @@ class MlflowTracking(Tracking):
     def run_page(self, runs_folder: Path, run_id: str) -> str:
         """The address of a run's page, which leads to that of its group.
 
-        For a database it is the address at which `where_to_look` starts a server.
+        For a database it is the address at which `server_command` starts a server.
         """
         address = self.address(runs_folder)
-        server = masked(address) if address.startswith("http") else LOCAL_SERVER
-        return f"{server.rstrip('/')}/#/runs/{run_id}"
+        experiment = None
+        if address.startswith("http"):
+            server = masked(address).rstrip("/")
+            experiment, _ = _asked_server(address, self.experiment_name)
+        else:
+            server = local_server()
+            if address.startswith("sqlite:///"):
+                query = "SELECT experiment_id FROM runs WHERE run_uuid = ?"
+                experiment = _asked(address, query, run_id)
+        # Without its experiment the page of a run is found, too, after a detour.
+        page = run_page(run_id, str(experiment)) if experiment is not None else f"#/runs/{run_id}"
+        return f"{server}/{page}"
 
     def follow_moved_folder(self, runs_folder: Path) -> None:
         follow_moved_folder(runs_folder, self.address(runs_folder))
@@ -226,7 +250,7 @@ class MlflowTracking(Tracking):
             or not address.startswith("sqlite")
         ):
             return None
-        same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
+        same = RunRecord(**masked_values(vars(record))).after(run.state.record)
         # Before runs folders could be moved, the absolute path of the database was noted.
         trackers = [portable_address(address, Path(os.path.abspath(runs_folder))), masked(address)]
         is_whole = run.is_described and run.uploaded.tracker in [
@@ -261,21 +285,30 @@ class MlflowTracking(Tracking):
             uploader = self._uploader(self.connection(runs_folder))
             Run(place, run.state, uploader).log_file(page, REPORT)
 
-    def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
-        address, port = self.address(runs_folder), 5000
-        page = self._page(address, view)
-        if address.startswith("http"):
-            return f"open {masked(address).rstrip('/')}/{page}"
+    def describe_comparison(self, runs_folder: Path, place: Path, text: str) -> None:
+        run = Run.read(place, self._uploader(self.connection(runs_folder)))
+        if run is not None:
+            run.change(comparison=text)
+            run.upload_new()
 
+    def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
+        address = self.address(runs_folder)
+        page = self._page(address, view)
+        command = self.server_command(runs_folder)
+        if command is None:
+            return f"open {masked(address).rstrip('/')}/{page}"
+        return f"{command}\nopen {local_server()}/{page}"
+
+    def server_command(self, runs_folder: Path) -> str | None:
+        address = self.address(runs_folder)
+        if address.startswith("http"):
+            return None
         store = masked(address)
         if address.startswith("sqlite:///"):
             store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
-        options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
-        return (
-            f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen "
-            f"http://127.0.0.1:{port}/{page}"
-        )
+        options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1"
+        return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options} --port {_local_port()}"
 
     def _page(self, address: str, view: View | None) -> str:
         """The page of the experiment's charts; that of all experiments where it is not known."""
@@ -303,6 +336,16 @@ class NoTracking(Tracking):
 
     heat_map_sentences: NonNegativeInt = 0
     draws_pictures: ClassVar[bool] = False
+
+
+def local_server() -> str:
+    """The address of the server that `MlflowTracking.server_command` starts."""
+    return f"http://127.0.0.1:{_local_port()}"
+
+
+def _local_port() -> str:
+    port = os.environ.get(PORT_VARIABLE, "")
+    return port if port.isdecimal() else _DEFAULT_PORT
 
 
 def _asked(address: str, query: str, *values: str) -> Any:

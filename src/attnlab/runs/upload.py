@@ -48,7 +48,7 @@ from attnlab.runs.run_folder import (
     Uploaded,
     UploadedSpool,
 )
-from attnlab.runs.shared_views import share_view
+from attnlab.runs.shared_views import run_page, share_view
 from attnlab.runs.shown_metrics import TEST, shown_points, tested_step
 from attnlab.runs.shown_params import shown_params
 from attnlab.training.spool import MetricSpool
@@ -177,9 +177,9 @@ def _upload_description(client: MlflowClient, connection: Connection, run: Run) 
     """Set the run's description, unless somebody wrote another one in MLflow's page."""
     uploaded = _uploaded(run)
     data = client.get_run(uploaded.run_id).data
-    runs_page = f"#/experiments/{connection.experiment_id}/runs/"
-    text = description(run.state, data.metrics).replace("](runs:/", f"]({runs_page}")
-    text = text[:_LONGEST_TAG]
+    text = description(run.state, data.metrics)
+    page = run_page(r"\1", connection.experiment_id)
+    text = re.sub(r"(?<=\]\()runs:/(\w+)(?=\))", page, text)[:_LONGEST_TAG]
     in_mlflow = data.tags.get(MLFLOW_RUN_NOTE, "")
     is_ours = in_mlflow in ("", uploaded.description)
     if is_ours and text != uploaded.description:
