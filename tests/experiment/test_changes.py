@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.experiment.changes import changes
+from attnlab.experiment.changes import changes, with_typed
 from attnlab.experiment.composition import compose
 from attnlab.project import CONF
 
@@ -44,6 +44,52 @@ def test_changes_are_what_was_typed(given: list[str]) -> None:
 def test_changes_leave_out_what_is_the_default_though_it_was_typed() -> None:
     given = ("data=dates", "model/attention=bahdanau", "training.max_steps=500", "seed=1")
     assert overrides_of(*given) == []
+
+
+def typed_and_others(*typed: str, preset: str | None = None) -> tuple[list[str], list[str]]:
+    """What is marked as typed, and what is listed beside it."""
+    given = typed if preset is None else (f"experiment={preset}", *typed)
+    experiment = compose(given)
+    found = changes(experiment.config, experiment.choices)
+    listed = with_typed(found, typed, experiment.choices)
+    marked = [each.override for each in listed if each.is_typed]
+    return marked, [each.override for each in listed if not each.is_typed]
+
+
+def test_typed_value_that_is_the_default_is_listed_and_marked() -> None:
+    typed = ("training.teacher_forcing.ratio=1.0", "model/attention=bahdanau", "seed=1")
+    assert typed_and_others(*typed) == (list(typed), [])
+    experiment = compose(typed)
+    (ratio, *_) = with_typed([], typed, experiment.choices)
+    assert ratio.default == "1.0"
+
+
+def test_changes_that_nobody_typed_are_not_marked() -> None:
+    marked, others = typed_and_others("search.size=10", preset="see2017")
+    assert marked == ["search.size=10"]
+    assert others == ["experiment=see2017"]
+
+
+def test_typed_section_marks_each_of_its_settings() -> None:
+    marked, others = typed_and_others("training.optimizer={lr: 0.5}")
+    assert (marked, others) == (["training.optimizer.lr=0.5"], [])
+
+
+def test_typed_choice_marks_none_of_its_settings() -> None:
+    experiment = compose(["data=dates", "data.num_pairs=200"])
+    found = changes(experiment.config, experiment.choices)
+    listed = with_typed(found, ["data=dates"], experiment.choices)
+    assert [each.override for each in listed if each.is_typed] == ["data=dates"]
+
+
+def test_typed_places_of_outputs_and_options_are_not_listed() -> None:
+    given = ("--config-dir", "conf", "paths.runs=elsewhere", "hydra/launcher=joblib", "rerun=true")
+    assert with_typed([], given, {}) == []
+
+
+def test_password_in_a_typed_setting_is_masked() -> None:
+    (found,) = with_typed([], ["tracking.uri=https://me:secret@host"], {})
+    assert "secret" not in found.override + found.default
 
 
 def test_changes_leave_out_places_of_outputs() -> None:

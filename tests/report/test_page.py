@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from attnlab.evaluation.evaluation_files import read_lines
 from attnlab.evaluation.examples import write_worst
 from attnlab.evaluation.formed_attention import formed_maps
 from attnlab.experiment.changes import Change
-from attnlab.report.asked import Asked
+from attnlab.report.asked import Asked, AskedSweep
 from attnlab.report.page import write_report
 from attnlab.tasks.classification.evaluation import Classification
 from attnlab.tasks.classification.report.section import sample_predictions
@@ -53,7 +54,7 @@ CONFIG: dict[str, Any] = {
 }
 ASKED = Asked(
     changes=[
-        Change("data", "data=multi30k", "dates"),
+        Change("data", "data=multi30k", "dates", is_typed=True),
         Change("data.path", f"data.path={EVIL}", "null"),
     ],
     choices={"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"},
@@ -63,6 +64,19 @@ ASKED = Asked(
     started="2026-11-26 10:00 UTC",
     run_id="5e6f",
     run_page="http://127.0.0.1:5000/#/runs/5e6f",
+)
+OF_A_SWEEP = replace(
+    ASKED,
+    title="bahdanau · teacher forcing ratio 1 · seed 1 · multi30k",
+    server="mlflow server --port 5000",
+    sweep=AskedSweep(
+        name="attention × teacher forcing ratio × seed",
+        points=18,
+        command="python pipelines/train.py -m model/attention=dot,bahdanau",
+        run_page="http://127.0.0.1:5000/#/runs/77aa",
+        compare_command="python pipelines/compare.py sweep=677e",
+        comparison="",
+    ),
 )
 
 
@@ -244,6 +258,37 @@ def test_page_says_what_was_asked_before_what_came_out(
     sections = re.findall(r'<section id="(\w+)"', write(request.getfixturevalue(task)))
     assert sections[:3] == ["asked", "quality", "learning"]
     assert sections[-1] == "data"
+
+
+def test_page_of_a_run_in_a_sweep_has_its_name_and_leads_to_the_sweep(translation: Path) -> None:
+    page = write(translation, asked=OF_A_SWEEP)
+    assert f"<h1>{OF_A_SWEEP.title}</h1>" in page
+    assert OF_A_SWEEP.sweep is not None
+    assert OF_A_SWEEP.sweep.run_page in addresses(page)
+    text = words(page)
+    for expected in (
+        "attention × teacher forcing ratio × seed , 18 points",
+        OF_A_SWEEP.sweep.command,
+        OF_A_SWEEP.sweep.compare_command,
+        "work while its server runs: mlflow server --port 5000",
+    ):
+        assert expected in text, expected
+
+
+def test_page_of_a_run_in_a_compared_sweep_leads_to_the_comparison(translation: Path) -> None:
+    assert OF_A_SWEEP.sweep is not None
+    compared = replace(OF_A_SWEEP.sweep, comparison="../../comparison/index.html")
+    page = write(translation, asked=replace(OF_A_SWEEP, sweep=compared))
+    assert "../../comparison/index.html" in addresses(page)
+    assert compared.compare_command not in words(page)
+
+
+def test_page_marks_what_was_typed(translation: Path) -> None:
+    page = write(translation)
+    rows = re.findall(
+        r'<tr><th scope="row"><code>(.*?)</code></th><td>.*?</td><td>(.*?)</td>', page
+    )
+    assert [typed for _, typed in rows] == ["typed", ""]
 
 
 def test_page_lists_what_differs_from_the_defaults_and_how_it_ran(translation: Path) -> None:

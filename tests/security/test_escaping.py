@@ -19,7 +19,7 @@ from attnlab.experiment.changes import Change
 from attnlab.plots.heat_map_html import heat_map_page
 from attnlab.plots.labels import visible
 from attnlab.plots.sentences import sentences_html
-from attnlab.report.asked import Asked
+from attnlab.report.asked import Asked, AskedSweep
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import write_report
@@ -115,6 +115,8 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         started=word,
         run_id=word,
         run_page=f"http://localhost/{word}",
+        server=word,
+        sweep=AskedSweep(word, 2, word, f"http://localhost/{word}", word, comparison=""),
     )
     write_report(
         config, asked, TranslationSection(), {}, data, training, evaluation, folder / "report"

@@ -1,12 +1,12 @@
-"""What an experiment chose and set otherwise than the defaults, as one types it.
+"""What an experiment chose and set otherwise than the defaults, or what was typed, as one types it.
 
 The defaults are read from the files of conf/ and of the user's own folders of configs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,13 @@ class Change:
     place: the group, `model/attention`, or the path of the setting, `training.max_steps`.
     override: as one types it, `training.max_steps=20`.
     default: what it would be.
+    is_typed: whether the command says it; the others follow from a preset or another choice.
     """
 
     place: str
     override: str
     default: str
+    is_typed: bool = False
 
 
 def changes(
@@ -69,6 +71,35 @@ def changes(
         *_changed_lists(listed),
         *_changed_settings(written, config),
     ]
+
+
+def with_typed(
+    found: Sequence[Change], typed: Iterable[str], choices: Mapping[str, str]
+) -> list[Change]:
+    """The changes, of which those that were typed are marked, and what was typed beside them.
+
+    The latter is the default, but somebody asked for it.
+
+    found: by `changes`.
+    typed: the overrides of a command.
+    choices: {group: choice}, as Hydra records them.
+    """
+    places = {change.place for change in found}
+    marked: set[str] = set()
+    beside = []
+    for text in typed:
+        key, sign, value = text.lstrip("+~").partition("=")
+        section = key.replace("/", ".").partition(".")[0]
+        if not sign or (section in _BESIDE_THE_EXPERIMENT and key not in _INPUTS):
+            continue
+
+        of_key = {key} & places
+        if key not in choices:  # a setting may be a section of several
+            of_key |= {place for place in places if place.startswith(f"{key}.")}
+        marked |= of_key
+        if not of_key:
+            beside.append(Change(key, masked(f"{key}={value}"), masked(value), is_typed=True))
+    return [*(replace(each, is_typed=each.place in marked) for each in found), *beside]
 
 
 def _changed_choices(choices: Mapping[str, str], folders: tuple[Path, ...]) -> Iterator[Change]:

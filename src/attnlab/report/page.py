@@ -79,7 +79,7 @@ def write_report(
 
     page = {
         **content,
-        "title": readable_name(config, folders=folders),
+        "title": asked.title or readable_name(config, folders=folders),
         "measured": measured,
         "metrics": metrics,
         "headlines": headlines,

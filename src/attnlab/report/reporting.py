@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.config.params import NO_REVISION, git_tags
 from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError, masked
-from attnlab.experiment.changes import changes
+from attnlab.experiment.changes import changes, with_typed
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
 from attnlab.experiment.hydra_config import config_folders, shown_choices
@@ -26,9 +28,11 @@ from attnlab.experiment.run import (
     where_to_look,
 )
 from attnlab.files import atomic_folder, resolve_path
-from attnlab.report.asked import Asked
+from attnlab.report.asked import Asked, AskedSweep
 from attnlab.report.page import write_report
-from attnlab.runs.run_folder import read_state, read_uploaded
+from attnlab.runs.run_folder import SWEEP_TAG, RunState, read_state, read_uploaded
+from attnlab.runs.sweep_job import current_job
+from attnlab.runs.sweep_record import COMPARISON_FOLDER, SweepFolder, SweepRecord
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo
 
@@ -43,8 +47,9 @@ def report(experiment: Experiment, data: Prepared, run: ExperimentRun, evaluatio
 
     The same page is not written twice; the folder of the run has it.
     """
+    into = output_folder() / "report"
     # What the page shows follows from these.
-    asked = asked_of(experiment, run_state(experiment, run.folder / "model"))
+    asked = asked_of(experiment, run_state(experiment, run.folder / "model"), into)
     inputs = f"{data.digest}\n{evaluation.name}\n{asked}"
     identity = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
     cached = run.folder / "reported" / identity
@@ -52,7 +57,6 @@ def report(experiment: Experiment, data: Prepared, run: ExperimentRun, evaluatio
         shutil.rmtree(cached.parent, ignore_errors=True)
         training = run.folder / "training"
         write_page(experiment, asked, data.folder, training, evaluation, cached)
-    into = output_folder() / "report"
     with atomic_folder(into) as temporary:
         shutil.copytree(cached, temporary, dirs_exist_ok=True)
     _log(experiment, run.folder / "model", into / PAGE)
@@ -71,7 +75,7 @@ def report_folders(experiment: Experiment) -> Path:
     place = None if paths.model is None else run_of_model(experiment, resolve_path(paths.model))
     write_page(
         experiment,
-        asked_of(experiment, place),
+        asked_of(experiment, place, into),
         data=resolve_path(paths.data),
         training=resolve_path(paths.training),
         evaluation=resolve_path(paths.evaluation),
@@ -93,11 +97,12 @@ def _log(experiment: Experiment, model: Path, page: Path) -> None:
         experiment.tracking.log_report(experiment.paths.runs_folder, state, page)
 
 
-def asked_of(experiment: Experiment, place: Path | None) -> Asked:
+def asked_of(experiment: Experiment, place: Path | None, into: Path) -> Asked:
     """What an experiment was asked.
 
     place: the folder of its run. Without a run in it, the command and the revision are those of
         this process.
+    into: the folder of the page.
     """
     state = None if place is None else read_state(place)
     uploaded = None if place is None else read_uploaded(place)
@@ -111,20 +116,78 @@ def asked_of(experiment: Experiment, place: Path | None) -> Asked:
         origin = dict(state.origin)
         started = f"{datetime.fromtimestamp(state.started / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
+    job = current_job()
+    typed = command[2:] if job is None else job.record.overrides
+    found = changes(experiment.config, experiment.choices, config_folders())
     run_id = "" if uploaded is None else uploaded.run_id
-    page = None
-    if run_id:
-        page = experiment.tracking.run_page(experiment.paths.runs_folder, run_id)
+    run_page = _run_page(experiment, run_id)
+    server = experiment.tracking.server_command(experiment.paths.runs_folder) if run_page else None
     return Asked(
-        changes=changes(experiment.config, experiment.choices, config_folders()),
+        title=_name_in_sweep(state),
+        changes=with_typed(found, typed, experiment.choices),
         choices=shown_choices(experiment.choices, experiment.config),
         command=masked(shlex.join(command)),
         revision=origin.get("git_revision", "").removeprefix(NO_REVISION),
         has_local_changes={"true": True, "false": False}.get(origin.get("git_dirty", "")),
         started=started,
         run_id=run_id,
-        run_page=page or "",
+        run_page=run_page,
+        server=server or "",
+        sweep=_asked_sweep(experiment, state, into),
     )
+
+
+def _run_page(experiment: Experiment, run_id: str | None) -> str:
+    """The address of a run's page in MLflow; "" where it has none."""
+    if not run_id:
+        return ""
+    return experiment.tracking.run_page(experiment.paths.runs_folder, run_id) or ""
+
+
+def _name_in_sweep(state: RunState | None) -> str:
+    """The name of a run among the others of its sweep; "" outside of sweeps."""
+    job = current_job()
+    if job is not None:
+        return job.record.name
+    if state is None or SWEEP_TAG not in state.record.tags:
+        return ""
+    return state.record.title or ""
+
+
+def _asked_sweep(experiment: Experiment, state: RunState | None, into: Path) -> AskedSweep | None:
+    """The sweep that a run is of; None outside of sweeps, and where its records are gone."""
+    sweep = _sweep_of(experiment, state)
+    if sweep is None:
+        return None
+    folder, record = sweep
+    comparison = folder.path / COMPARISON_FOLDER / PAGE
+    # What lies in one folder is moved together, and its links still lead to each other.
+    is_beside = into.resolve().is_relative_to(folder.path.resolve()) and comparison.is_file()
+    link = Path(os.path.relpath(comparison.resolve(), into.resolve())).as_posix()
+    return AskedSweep(
+        name=record.name,
+        points=record.points,
+        command=masked(shlex.join(record.command)),
+        run_page=_run_page(experiment, record.run_id),
+        compare_command=masked(record.compare_command),
+        comparison=quote(link) if is_beside else "",
+    )
+
+
+def _sweep_of(
+    experiment: Experiment, state: RunState | None
+) -> tuple[SweepFolder, SweepRecord] | None:
+    """The folder and the record of the sweep that a run is of."""
+    job = current_job()
+    identity = None
+    if job is not None:
+        identity = job.sweep.identity
+    elif state is not None:
+        identity = state.record.tags.get(SWEEP_TAG)
+    if identity is None:
+        return None
+    folder = SweepFolder(experiment.paths.runs_folder / "sweeps" / identity)
+    return (folder, folder.read()) if folder.exists() else None
 
 
 def run_of_model(experiment: Experiment, model: Path) -> Path | None:
