@@ -136,6 +136,22 @@ def test_wide_heat_map_scrolls_in_its_own_box_and_says_so(
     assert labels.bounding_box()["x"] == pytest.approx(before)
 
 
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_heat_map_whose_columns_fit_needs_no_scrolling(
+    page: playwright.Page, tmp_path: Path, width: int
+) -> None:
+    """Upright labels are wider than their columns before they are turned."""
+    source = [*"abcd", "vocabulary", "<eos>"]
+    attention = AttentionMap(source, ["x", "<eos>"], np.full((2, 6), 1 / 6))
+    path = tmp_path / "short.html"
+    path.write_text(heat_map_page([attention]), encoding="utf-8")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(path.as_uri())
+    box = page.locator(".heat-scroll")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+    assert page.locator(".heat-hint").evaluate("hint => hint.clientHeight") == 0
+
+
 def test_box_of_relative_colours_makes_the_largest_weight_of_each_row_the_strongest(
     page: playwright.Page, tmp_path: Path
 ) -> None:
