@@ -184,7 +184,8 @@ def addresses(page: str) -> list[str]:
 
 
 def words(page: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
+    shown = page.rpartition("</style>")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
 PAGES = {
@@ -479,6 +480,55 @@ def test_page_shows_attention_over_the_validations(translation: Path) -> None:
     text = words(write(translation))
     shown = re.findall(r"step (\d+) Satz → at (\d+)", text)
     assert shown == [("5", "5"), ("10", "10"), ("1000", "1000")]
+
+
+def test_page_shows_tokens_weights_links_and_measures_of_the_validations(
+    translation: Path,
+) -> None:
+    each = AttentionMap(
+        ["Satz", "<eos>"],
+        ["문장", "<eos>"],
+        np.array([[0.75, 0.25], [0.5, 0.5]]),
+        "Satz → 문장",
+        sure_links=np.array([[0, 0]]),
+        wrong_targets=[1],
+    )
+    for step in (0, 50):
+        save_maps([each], formed_maps(translation / "training", f"step_{step:06d}"))
+    page = write(translation)
+    shown = page[page.index('<section id="formed"') : page.index('<section id="data"')]
+    assert shown.count('<figure class="heat-map"') == 2
+    assert "known alignment of the reference token" in shown
+    for _, figure in zip(range(2), shown.split("<figure")[1:], strict=True):
+        labels = re.findall(r'<span(?: class="[^"]*")? title="([^"]*)"', figure)
+        assert labels == ["Satz", "&lt;eos&gt;", "문장", "&lt;eos&gt;"]
+        assert "\u2068문장\u2069 ← \u2068Satz\u2069: 0.7500" in figure
+        assert figure.count('<svg class="heat-link sure"') == 1
+        assert figure.count('<span class="wrong"') == 1
+    text = words(shown)
+    assert "step 0 · before the training Satz → 문장" in text
+    assert "step 50 · BLEU 12.50 Satz → 문장" in text
+
+
+def test_page_of_a_classification_colours_the_sentence_of_the_validations(
+    classification: Path,
+) -> None:
+    each = AttentionMap(["문장", "<eos>"], ["love"], np.array([[0.75, 0.25]]), "love (0.88)")
+    save_maps([each], formed_maps(classification / "training", "step_000010"))
+    page = write(classification)
+    shown = words(page[page.index('<section id="formed"') : page.index('<section id="data"')])
+    assert "love (0.88) · darkest: 0.75" in shown
+    assert "step 10 · accuracy 0.5000" in shown
+
+
+def test_page_with_many_long_maps_of_validations_stays_small(translation: Path) -> None:
+    before = len(write(translation).encode())
+    tokens = [f"token{number}" for number in range(30)]
+    each = AttentionMap(tokens, tokens, np.full((30, 30), 1 / 30), "long")
+    for step in range(8):
+        save_maps([each], formed_maps(translation / "training", f"step_{step:06d}"))
+    added = len(write(translation).encode()) - before
+    assert added / (8 * 30 * 30) < 140  # bytes a weight
 
 
 def test_page_shows_the_first_and_the_last_of_many_validations(translation: Path) -> None:

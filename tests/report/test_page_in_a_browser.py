@@ -13,14 +13,16 @@ from test_page import classification, translation, write
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.examples import write_worst
 from attnlab.evaluation.formed_attention import formed_maps
-from chromium import needs_chromium, started_browser
+from attnlab.files import write_json
+from chromium import needs_chromium, started_browser, tables_without_a_shadow
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["classification", "translation"]  # fixtures
 
 # What is wider than its place, but scrolls there, must be reachable by the keyboard and show that
-# it goes on: by a shadow of `.wide`, or by the line `.heat-hint` above a map.
+# it goes on: by a shadow of `.wide`, which `tables_without_a_shadow` looks at, or by the line
+# `.heat-hint` above a map.
 CUT_OFF = """() => {
   const found = [];
   const whole = document.documentElement;
@@ -51,7 +53,7 @@ def browser() -> Iterator[playwright.Browser]:
 
 @pytest.fixture(params=["translation", "classification"])
 def report(request: pytest.FixtureRequest) -> Path:
-    """The page of a report with long sentences, worst ones and validations."""
+    """The page of a report with a long and a short sentence, worst ones and validations."""
     folder: Path = request.getfixturevalue(request.param)
     length = 30
     tokens = [f"낱말{number}" for number in range(length)]
@@ -60,8 +62,12 @@ def report(request: pytest.FixtureRequest) -> Path:
     weights = np.full((len(rows), length), 1 / length)
     wide = AttentionMap(tokens, rows, weights, "긴 문장")
     save_maps([wide], folder / "evaluation" / "attention.npz")
-    write_worst(folder / "evaluation", [1], [0], [wide])
-    save_maps([wide], formed_maps(folder / "training", "step_000010"))
+    short = AttentionMap([*tokens[:4], "<eos>"], rows[:1], np.full((1, 5), 1 / 5), "짧은 문장")
+    write_worst(folder / "evaluation", [1], [0], [short])
+    for step, each in ((10, short), (20, wide)):
+        save_maps([each], formed_maps(folder / "training", f"step_{step:06d}"))
+    links = [{"token": "요" * 20, "links": 9, "wrong": 7}]
+    write_json(folder / "evaluation" / "wrong_links.json", links)
     write(folder)
     return folder / "report" / "index.html"
 
@@ -74,6 +80,9 @@ def test_report_in_a_browser_cuts_off_nothing_without_a_hint(
     page.goto(report.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     assert page.evaluate(CUT_OFF) == []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert tables_without_a_shadow(page) == []
     assert page.evaluate(SMALLEST_TYPE) >= 8
     page.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
@@ -26,9 +26,8 @@ from attnlab.plots.curves import range_text
 from attnlab.report.compared_runs import ComparedRun, System
 from attnlab.report.factors import Factors, cell_means, factor_names
 from attnlab.report.findings import Findings
+from attnlab.report.validations import first_validated
 
-# The logged names of a validation's measure, the preferred one first.
-_VALIDATION = ("validation/free_running/{}", "validation/{}", "validation/teacher_forced/{}")
 # Measures that evaluations have by source length.
 _BY_LENGTH = ("bleu", "exact_match", "accuracy")
 _LENGTH_AXIS = "source tokens without <eos>; below, number of sentences"
@@ -204,8 +203,8 @@ def interval_rows(
 def _learning(findings: Findings, measure: Measure, styles: Mapping[str, Style]) -> list[Element]:
     """Validations over the steps: of the quality and of the loss, where they were logged."""
     logged = _logged_metrics(findings.systems)
-    quality = _first_validated([measure.name, *_BY_LENGTH], logged)
-    loss = _first_validated(["token_nll", "nll"], logged)
+    quality = first_validated([measure.name, *_BY_LENGTH], logged)
+    loss = first_validated(["token_nll", "nll"], logged)
 
     charts = []
     for name in dict.fromkeys([quality, loss]):  # the wanted measure may be the loss
@@ -228,16 +227,6 @@ def _logged_metrics(systems: Sequence[System]) -> set[str]:
         for run in system.runs:
             logged |= {name for name, points in run.history.items() if points}
     return logged
-
-
-def _first_validated(measures: Sequence[str], logged: Collection[str]) -> str | None:
-    """The logged name of the first of these measures that validations have."""
-    for measure in measures:
-        for form in _VALIDATION:
-            name = form.format(measure)
-            if name in logged:
-                return name
-    return None
 
 
 def _by_length(

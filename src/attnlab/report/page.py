@@ -27,7 +27,7 @@ from attnlab.plots.html import render
 from attnlab.plots.svg import Chart
 from attnlab.project import CONF
 from attnlab.report.asked import Asked
-from attnlab.report.small_map import SmallMap
+from attnlab.report.formed import formed_maps, widest
 from attnlab.tasks.report_section import ReportSection
 
 SUMMARY = "summary.json"
@@ -69,7 +69,7 @@ def write_report(
     info = read_json(data / "data.json", "prepare")
     stats = read_json(data / "stats.json", "prepare")
     history = read_history(training / "history.csv")
-    formed = read_formed(training, _VALIDATIONS)
+    formed = formed_maps(section, read_formed(training, _VALIDATIONS), history)
 
     content, figures = section.content(evaluation, stats)
     own_measures = [metric.measure(name) for name, metric in own_metrics.items()]
@@ -89,7 +89,8 @@ def write_report(
         "seed": config.get("seed"),
         "device": _device(config.get("hardware") or {}),
         "config": [(path, as_text(value)) for path, value in leaves(config)],
-        "formed": [SmallMap.of(step, attention) for step, attention in formed],
+        "formed": formed,
+        "formed_width": widest(formed),
         "info": info,
         "stats": stats,
         "pictures": _charts(figures),
