@@ -12,7 +12,7 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.curves import curve_panels, length_curve
+from attnlab.plots.curves import curve_panels, length_curve, ranges_without
 from attnlab.plots.figure import COLOURS, png_bytes
 from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram
@@ -91,6 +91,23 @@ def test_seeded_curve_draws_mean_line_and_range_band() -> None:
     )
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
     assert edges == {(4, 80), (4, 100), (5, 50), (5, 70)}
+
+
+def test_length_curve_has_a_gap_where_bleu_is_undefined() -> None:
+    rows = []
+    for length, bleu in ((2, None), (4, 20.0), (6, 40.0)):
+        rows.append({"from": length, "to": length, "sentences": 1, "bleu": bleu, "exact_match": 1})
+    bleu_curve, exact_match_curve = length_curve(rows).axes[0].lines
+    np.testing.assert_array_equal(bleu_curve.get_ydata(), [np.nan, 20, 40])
+    np.testing.assert_array_equal(exact_match_curve.get_ydata(), [100, 100, 100])
+    (line,) = length_curve(rows[:1]).axes[0].lines
+    assert line.get_label() == "exact match (%)"
+
+
+def test_ranges_without_a_measure_are_named_once_and_neighbours_together() -> None:
+    rows = [{"from": low, "to": low + 1, "bleu": None} for low in (3, 1, 8)] * 2
+    assert ranges_without("bleu", [*rows, {"from": 5, "to": 7, "bleu": 0.0}]) == ["1–4", "8–9"]
+    assert ranges_without("accuracy", rows) == []
 
 
 def test_length_histogram_has_a_bar_for_each_length() -> None:

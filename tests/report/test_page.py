@@ -531,6 +531,15 @@ def test_page_with_many_long_maps_of_validations_stays_small(translation: Path) 
     assert added / (8 * 30 * 30) < 140  # bytes a weight
 
 
+def test_page_says_where_bleu_is_undefined(translation: Path) -> None:
+    """A reference of three words has no 4-gram, so that even a perfect translation would have 0."""
+    page = write(translation)
+    by_length = words(page[page.index('<h3 id="length"') : page.index('<h3 id="alignments"')])
+    assert "For sources of 3–11 tokens it is undefined" in by_length
+    assert " 3 1 – 1.0000" in by_length
+    assert " 12 1 100.00 1.0000" in by_length
+
+
 def test_page_shows_the_first_and_the_last_of_many_validations(translation: Path) -> None:
     each = AttentionMap(["Satz"], ["문장"], np.eye(1), "Satz")
     for step in range(1, 40):

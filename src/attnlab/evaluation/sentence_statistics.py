@@ -171,8 +171,9 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
 
     tokenize: of BLEU.
     """
-    return {
-        "bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True),
-        "chrf": CHRF(),
-        "ter": TER(),
-    }
+    return {"bleu": bleu_metric(tokenize), "chrf": CHRF(), "ter": TER()}
+
+
+def bleu_metric(tokenize: str) -> BLEU:
+    """BLEU without smoothing."""
+    return BLEU(tokenize=tokenize, smooth_method="none", force=True)

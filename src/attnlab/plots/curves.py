@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -106,11 +108,11 @@ def _scale_heights(axes: Axes, values: Sequence[float], may_be_logarithmic: bool
         axes.set_ylim(bottom=0)
 
 
-def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
+def length_curve(by_length: Sequence[Mapping[str, Any]]) -> Figure:
     """Figure of BLEU and exact match by source length, with the number of sentences as bars.
 
     by_length: rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point
-        each.
+        each. The curve has a gap where BLEU is None.
     """
     figure = new_figure(4.6, 3.0)
     axes = styled_axes(figure, x="source tokens, <eos> not counted")
@@ -126,17 +128,37 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     axes.set_zorder(counts.get_zorder() + 1)
     axes.patch.set_visible(False)
 
-    curves = {
-        "BLEU": [row["bleu"] for row in by_length],
-        "exact match (%)": [100 * row["exact_match"] for row in by_length],
-    }
+    exact_matches = [100 * row["exact_match"] for row in by_length]
+    curves = {"BLEU": [row["bleu"] for row in by_length], "exact match (%)": exact_matches}
     for (label, values), colour in zip(curves.items(), COLOURS, strict=False):
-        axes.plot(positions, values, label=label, color=colour, marker="o", markersize=4)
+        heights = np.array(values, dtype=np.float64)  # NaN for None
+        if np.isnan(heights).all():
+            continue
+        axes.plot(positions, heights, label=label, color=colour, marker="o", markersize=4)
     axes.set_ylim(0, 105)
     ranges = [range_text(int(row["from"]), int(row["to"])) for row in by_length]
     axes.set_xticks(positions, ranges)
     axes.legend(fontsize=8, loc="lower left", framealpha=0.8, edgecolor=GRID)
     return figure
+
+
+def ranges_without(measure: str, by_length: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The ranges of source lengths, as labels, where a measure of the rows is None.
+
+    Ranges that follow each other are one.
+    """
+    without = {(row["from"], row["to"]) for row in by_length if _lacks(row, measure)}
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(without):
+        if merged and merged[-1][1] == low - 1:
+            merged[-1] = (merged[-1][0], high)
+        else:
+            merged.append((low, high))
+    return [range_text(*ends) for ends in merged]
+
+
+def _lacks(row: Mapping[str, Any], measure: str) -> bool:
+    return measure in row and row[measure] is None
 
 
 def range_text(low: int, high: int) -> str:

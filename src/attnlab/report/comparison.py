@@ -14,6 +14,7 @@ from urllib.parse import quote
 from attnlab.evaluation.measures import COSTS, Measure
 from attnlab.files import atomic_folder
 from attnlab.plots.charts import CHART_STYLE, Style, inline, swatch
+from attnlab.plots.curves import ranges_without
 from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.html import render
 from attnlab.report.answers import answers, interaction_sentence, rule
@@ -156,7 +157,9 @@ def _disputed_content(disputed: Disagreement) -> dict[str, Any]:
 
 def _runs_content(compared: ComparedRuns, into: Path, mlflow: MlflowLinks) -> dict[str, Any]:
     reports = _report_links(compared, into)
+    rows_by_length = [row for run in compared.runs for row in run.evaluation.by_length]
     return {
+        "without_bleu": ranges_without("bleu", rows_by_length),
         "measured": [compared.measures.named(name) for name in measured_names(compared.runs)],
         "reports": reports,
         "mlflow": mlflow,

@@ -269,7 +269,7 @@ def _points_by_length(
     """{place of a range of lengths: the run's value of the measure}."""
     points = {}
     for row in run.evaluation.by_length:
-        if measure in row:
+        if row.get(measure) is not None:
             points[places[row["from"], row["to"]]] = row[measure]
     return points
 

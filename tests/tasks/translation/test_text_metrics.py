@@ -169,7 +169,8 @@ def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket(tokenize: str) -> None
     lengths = [6, 26, 1, 1] * 3
     table = by_length(lengths, hypotheses, references, tokenize)
     assert [row["sentences"] for row in table] == [6, 3, 3]
-    for row, chosen in zip(table, ([2, 3, 6, 7, 10, 11], [0, 4, 8], [1, 5, 9]), strict=True):
+    assert table[0]["bleu"] is None  # no reference has four words or characters
+    for row, chosen in zip(table[1:], ([0, 4, 8], [1, 5, 9]), strict=True):
         expected = BLEU(tokenize=tokenize, smooth_method="none").corpus_score(
             [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
         )
@@ -180,6 +181,24 @@ def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket(tokenize: str) -> None
 def test_by_length_trailing_space_affects_only_exact_match() -> None:
     (row,) = by_length([4], ["a b c d "], ["a b c d"], "13a")
     assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "bleu"),
+    [
+        ("a b c", "a b c", None),
+        ("x", "a b c", None),
+        ("a b c d e", "a b c", None),
+        ("a b c d", "a b c d", 100.0),
+        ("x", "a b c d", 0.0),  # the model's own fault
+        ("", "a b c d", 0.0),
+    ],
+)
+def test_by_length_bleu_is_undefined_where_no_reference_has_a_4_gram(
+    hypothesis: str, reference: str, bleu: float | None
+) -> None:
+    (row,) = by_length([3], [hypothesis], [reference], "13a")
+    assert row["bleu"] == pytest.approx(bleu)
 
 
 def test_by_length_uses_given_ranges() -> None:

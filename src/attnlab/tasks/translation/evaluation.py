@@ -55,7 +55,7 @@ class Evaluation:
     sentences: one record a sentence, in the split's order; hypotheses.jsonl. Its keys: "source",
         "reference", "hypothesis", "score" (the search's), "source_length" (in tokens, without
         `<eos>`), "exact", and "n_best" if the search returns more than one hypothesis.
-    by_length: quality by source length.
+    by_length: quality by source length, as `metrics.by_length` gives it.
     maps: attention of a few typical sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
     typical, worst, worst_maps: see `Examples`; the typical ones are those of `maps`.
@@ -64,7 +64,7 @@ class Evaluation:
     metrics: dict[str, float | int | None]
     signatures: dict[str, str]
     sentences: list[dict[str, Any]]
-    by_length: list[dict[str, int | float]]
+    by_length: list[dict[str, int | float | None]]
     maps: list[AttentionMap]
     alignment_offsets: list[dict[str, int]]
     wrong_links: list[dict[str, int | str]]

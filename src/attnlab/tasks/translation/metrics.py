@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torchmetrics
 from numpy.typing import ArrayLike
+from sacrebleu.metrics import BLEU
 from torchmetrics import Metric
 
 from attnlab.data.corpus import RougeUnit
@@ -20,6 +21,7 @@ from attnlab.evaluation.sentence_statistics import (
     SacrebleuMetric,
     Share,
     TokenErrorRate,
+    bleu_metric,
     sacrebleu_metrics,
 )
 
@@ -127,20 +129,21 @@ def by_length(
     references: Sequence[str],
     tokenize: str,
     ranges: Sequence[tuple[int, int]] | None = None,
-) -> list[dict[str, int | float]]:
+) -> list[dict[str, int | float | None]]:
     """Corpus BLEU (0..100) and exact match (0..1) of each range of source lengths.
 
-    A row: {"from", "to", "sentences", "bleu", "exact_match"}, both ends included.
+    A row: {"from", "to", "sentences", "bleu", "exact_match"}, both ends included. `bleu` is None
+    where no reference has a 4-gram: even hypotheses that equal their references would have 0.
 
     source_lengths: in tokens, `<eos>` not counted.
     ranges: [from, to], of lengths that occur; None chooses about ten round ones.
     """
     lengths = np.asarray(source_lengths, dtype=np.int64)
-    bleu = sacrebleu_metrics(tokenize)["bleu"]
+    bleu = bleu_metric(tokenize)
     if ranges is None:
         ranges = length_buckets(lengths)
 
-    table: list[dict[str, int | float]] = []
+    table: list[dict[str, int | float | None]] = []
     for low, high in ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
         own_hypotheses = [hypotheses[row] for row in rows]
@@ -151,11 +154,21 @@ def by_length(
                 "from": low,
                 "to": high,
                 "sentences": len(rows),
-                "bleu": bleu.corpus_score(own_hypotheses, [own_references]).score,
+                "bleu": _bleu_where_defined(bleu, own_hypotheses, own_references),
                 "exact_match": exact / len(rows),
             }
         )
     return table
+
+
+def _bleu_where_defined(
+    bleu: BLEU, hypotheses: Sequence[str], references: Sequence[str]
+) -> float | None:
+    found = bleu.corpus_score(hypotheses, [references])
+    # A right 4-gram is one of a reference.
+    if found.counts[-1] == 0 and bleu.corpus_score(references, [references]).totals[-1] == 0:
+        return None
+    return found.score
 
 
 def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:

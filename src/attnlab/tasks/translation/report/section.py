@@ -12,7 +12,7 @@ from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read
 from attnlab.evaluation.examples import ATTENTION, LONGEST_PAIR, WORST, Examples, read_examples
 from attnlab.evaluation.measures import read_measures
 from attnlab.evaluation.sentence_statistics import CorpusMetric
-from attnlab.plots.curves import length_curve
+from attnlab.plots.curves import length_curve, ranges_without
 from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram, offset_histogram
@@ -72,6 +72,7 @@ class TranslationSection(ReportSection):
         drawn = [each["row"] for each in drawn_rows(numbers, _SENTENCES)]
         content = {
             "by_length": by_length,
+            "without_bleu": ranges_without("bleu", by_length),
             "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG_LINKS],
             "linked_tokens": len(wrong_links),
             "worst": [sentence(row) for row in examples.worst],
