@@ -358,6 +358,28 @@ def test_comparison_page_says_that_there_are_several_test_sets(
     assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
 
 
+def test_comparison_page_leaves_bleu_out_where_it_is_undefined(
+    compared: ComparedRuns, tmp_path: Path
+) -> None:
+    runs = []
+    for run in compared.runs:
+        first, *others = run.evaluation.by_length
+        rows = [{**first, "bleu": None}, *others]
+        evaluation = dataclasses.replace(run.evaluation, by_length=rows)
+        runs.append(dataclasses.replace(run, evaluation=evaluation))
+    short = dataclasses.replace(compared, runs=runs)
+    ends = f"{first['from']}–{first['to']}" if first["from"] < first["to"] else first["to"]
+    page = write(short, found(short), tmp_path / "comparison")
+    assert f"For sources of {ends} tokens it is undefined and left out" in words(page)
+
+    def marks(shown: str) -> int:
+        chart = shown.partition('aria-label="BLEU ↑ (test)')[2].partition("</svg>")[0]
+        return chart.count("whole")
+
+    complete = write(compared, found(compared), tmp_path / "complete")
+    assert marks(page) == marks(complete) - len(SYSTEMS)
+
+
 NO_ATTENTION = {"attention": "none", "decoder": "no_attention"}
 BAHDANAU = {"attention": "dot", "decoder": "attend_then_step"}
 LUONG = {"attention": "dot", "decoder": "step_then_attend"}

@@ -14,7 +14,7 @@ from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import MlflowLinks, write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
-from chromium import needs_chromium, started_browser
+from chromium import needs_chromium, started_browser, tables_without_a_shadow
 from made_sweep import write_crossed_sweep, write_sweep
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -183,6 +183,9 @@ def test_page_fits_its_width_has_hints_and_passes_axe(
             " (box.scrollWidth > box.clientWidth + 1) === box.previousElementSibling.hidden).length"
         )
         assert silent == 0
+        assert tables_without_a_shadow(page) == []
+        maps = "all => all.filter(box => box.scrollWidth > box.clientWidth + 1).length"
+        assert page.locator(".heat-scroll").evaluate_all(maps) == 0
         # The ranking needs no scrolling, and the answer is on the first screen.
         assert page.evaluate(
             "(() => { const box = document.querySelector('#ranking .wide');"

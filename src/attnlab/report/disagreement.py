@@ -62,6 +62,10 @@ class Disputed:
     gap: float
     outputs: list[Output]
 
+    @property
+    def has_maps(self) -> bool:
+        return any(output.drawn for output in self.outputs)
+
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
@@ -77,6 +81,13 @@ class Disagreement:
     quality: str
     num_sentences: int
     num_attended: int
+
+    @property
+    def shows_maps_first(self) -> bool:
+        """Whether no sentence of the greatest gaps has maps, but another that is disputed has."""
+        if not self.sentences or not self.attended:
+            return False
+        return self.attended[0].gap > 0 and not any(each.has_maps for each in self.sentences)
 
 
 @dataclass(frozen=True, eq=False)
