@@ -358,6 +358,13 @@ def test_comparison_page_says_that_there_are_several_test_sets(
     assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
 
 
+def test_comparison_page_begins_certain_answers_with_the_word(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, {"bahdanau": 0.95, "none": 0.1}, (1, 2, 3), failed=False)
+    compared = runs_of_sweep(sweep, tmp_path)
+    text = words(write(compared, found(compared), tmp_path / "comparison"))
+    assert "Certain: bahdanau is better than no attention by" in text
+
+
 def test_comparison_page_leaves_bleu_out_where_it_is_undefined(
     compared: ComparedRuns, tmp_path: Path
 ) -> None:
