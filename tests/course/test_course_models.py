@@ -95,7 +95,7 @@ def test_lesson_opens_one_explorer_with_each_model_and_its_own_sentences(
     assert more["browser"] is False
     assert more["command"] == "attnlab lesson dot luong classifier --into mine"
     corpora = more["data"]
-    assert list(corpora) == ["mine/dot", "mine/luong"]
+    assert list(corpora) == ["mine/dot", "mine/luong", "mine/classifier"]
     assert corpora["mine/dot"] != corpora["mine/luong"]
     for corpus in corpora.values():
         assert (corpus / "data.json").is_file()

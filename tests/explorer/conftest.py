@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import uvicorn
 
+from attnlab.data.lesson_reviews import LessonReviews
 from attnlab.data.prepare import prepare
-from attnlab.data.prepared import PreparedData
-from attnlab.data.row_kinds import Pairs
+from attnlab.data.prepared import LabelledData, PreparedData
+from attnlab.data.row_kinds import Pairs, Sentences
 from attnlab.data.toy import ReverseCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.explorer.server import application
@@ -52,6 +53,34 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
     )
     prepare(corpus, Pairs, folder)
     return PreparedData(folder)
+
+
+class Opinions(LessonReviews):
+    """Film reviews with the classes of `classifier`."""
+
+    def load(self) -> Any:
+        names = {"negative": "bad", "positive": "good"}
+        splits = super().load()
+        return {
+            split: rows.map(lambda row: {"label": names[row["label"]]})
+            for split, rows in splits.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> LabelledData:
+    """Six labelled test sentences."""
+    folder = tmp_path_factory.mktemp("reviews") / "data"
+    corpus = Opinions(
+        language="en",
+        num_sentences=60,
+        validation_fraction=0.1,
+        test_fraction=0.1,
+        seed=1,
+        tokenizer=WordTrainer(split="whitespace", min_frequency=1),
+    )
+    prepare(corpus, Sentences, folder)
+    return LabelledData(folder)
 
 
 @pytest.fixture
@@ -149,7 +178,11 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     """Serves models and opens their page; at the end, nothing may have gone wrong on it."""
     visits: list[Visit] = []
 
-    def start(models: dict[str, Any], corpus: PreparedData | None = None, **context: Any) -> Visit:
+    def start(
+        models: dict[str, Any],
+        corpus: PreparedData | LabelledData | None = None,
+        **context: Any,
+    ) -> Visit:
         data = None if corpus is None else corpus.folder
         server = LocalServer(application(models, data, command="attnlab explore models"))
         server.start()

@@ -8,8 +8,10 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from starlette.testclient import TestClient
 
+from attnlab.errors import ExperimentError
 from attnlab.explorer.loss_table import LossTable
 from attnlab.explorer.server import application
 from attnlab.tasks.predictor import ScoredSentences
@@ -69,6 +71,42 @@ def test_exact_sentences_are_known(reader, corpus):
     assert rows[0]["exact"]
 
 
+def test_rows_of_a_classifier_have_the_loss_of_their_class(classifier, reviews):
+    client = TestClient(application({"a": classifier}, reviews.folder), base_url="http://localhost")
+    split = reviews.split("test")
+    answer = finished(client)
+    assert answer["total"] == len(split) == len(answer["rows"])
+    assert sorted(row["row"] for row in answer["rows"]) == list(range(len(split)))
+    for row in answer["rows"]:
+        assert row["text"] == split.source_text(row["row"])
+        assert row["label"] == reviews.labels[split.labels[row["row"]]]
+        alone = classifier(row["text"])
+        assert row["loss"] == pytest.approx(-np.log(alone.probabilities[row["label"]]), abs=1e-5)
+        assert row["prediction"] == alone.label
+        assert row["probability"] == pytest.approx(alone.probabilities[alone.label], abs=1e-5)
+        assert row["correct"] == (alone.label == row["label"])
+    assert {row["correct"] for row in answer["rows"]} == {True, False}
+    losses = [row["loss"] for row in answer["rows"]]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_sure_mistake_of_a_classifier_has_a_finite_loss(classifier, reviews):
+    with torch.no_grad():
+        for parameter in classifier.model.parameters():
+            parameter *= 100
+    rows = finished(
+        TestClient(application({"a": classifier}, reviews.folder), base_url="http://localhost")
+    )["rows"]
+    assert max(row["loss"] for row in rows) > 104  # e⁻¹⁰⁴ is 0 in float32
+    assert all(np.isfinite(row["loss"]) for row in rows)
+
+
+def test_data_with_a_class_that_the_model_lacks_are_refused(classifier, reviews):
+    classifier.labels = ["bad", "fine"]
+    with pytest.raises(ExperimentError, match=r"has the class 'good', but the model knows"):
+        application({"a": classifier}, reviews.folder)
+
+
 def test_table_answers_while_it_is_computed_and_computes_once():
     goes_on = threading.Event()
     batches_read = []
@@ -124,5 +162,35 @@ def test_chosen_sentence_opens_its_map_and_its_reference(visit, reader, corpus, 
     box.wait_for()
     assert box.input_value() == reference
     seen.page.go_back()
+    seen.page.go_back()
+    seen.page.locator(".losses tbody tr").first.wait_for()
+
+
+def test_chosen_sentence_of_a_classifier_opens_its_weights(visit, classifier, reviews, tmp_path):
+    seen = visit({"a": classifier}, reviews)
+    seen.open("good film")
+    seen.page.get_by_role("tab", name="Test set").click()
+    seen.page.locator(".losses tbody tr").nth(len(reviews.split("test")) - 1).wait_for()
+    seen.page.locator(".progress").wait_for(state="detached")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="CSV", exact=True).click()
+    download.value.save_as(tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        table = list(csv.DictReader(file))
+
+    rows = seen.page.locator(".losses tbody tr").all()
+    for shown, kept in zip(rows, table, strict=True):
+        cells = [cell.inner_text() for cell in shown.locator("td, th").all()]
+        predicted = f"{kept['prediction']} ({float(kept['probability']):.4f})"
+        sign = "✓" if kept["correct"] == "1" else "✗"
+        loss = f"{float(kept['loss']):.4f}"
+        assert cells == [loss, sign, kept["text"], kept["label"], predicted]
+    losses = [float(kept["loss"]) for kept in table]
+    assert losses == sorted(losses, reverse=True)
+
+    seen.page.locator(".losses .link").nth(1).click()
+    seen.wait(table[1]["text"])
+    tokens = seen.page.locator("figure[data-key=own] bdi").all_inner_texts()
+    assert " ".join(tokens) == f"{table[1]['text']} <eos>"
     seen.page.go_back()
     seen.page.locator(".losses tbody tr").first.wait_for()

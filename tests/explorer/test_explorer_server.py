@@ -218,10 +218,30 @@ def test_folders_called_model_have_the_names_of_their_experiments_and_an_example
     assert "seed 7" in names[1]
 
 
-def test_labelled_data_are_refused_in_a_sentence(tmp_path):
-    (tmp_path / "tokenizer.json").touch()
-    with pytest.raises(ExperimentError, match="none of these models reads pairs; leave it out"):
-        explore([], browser=False, data=tmp_path)
+def test_data_that_no_model_reads_are_refused_in_a_sentence(
+    translator, classifier, reviews, corpus
+):
+    refused = "none of these models reads such data; leave it out"
+    for models, data in [({}, corpus), ({"a": translator()}, reviews), ({"c": classifier}, corpus)]:
+        with pytest.raises(ExperimentError, match=refused):
+            application(models, data.folder)
+
+
+def test_each_model_is_offered_the_data_of_its_kind(translator, classifier, reviews, corpus):
+    models = {"a": translator(), "c": classifier}
+    for data, reader in [(corpus, "a"), (reviews, "c")]:
+        client = TestClient(application(models, data.folder), base_url="http://localhost")
+        offered = {
+            each["name"] for each in client.get("/api/models").json() if each["has_test_set"]
+        }
+        assert offered == {reader}
+
+
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_damaged_data_are_refused_with_their_files(name, translator, classifier, tmp_path):
+    models = {"a": translator(), "c": classifier}
+    with pytest.raises(ExperimentError, match=r"lacks prepared data: data\.json"):
+        application({name: models[name]}, tmp_path)
 
 
 def test_page_names_no_other_address():

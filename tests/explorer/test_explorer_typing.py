@@ -174,3 +174,101 @@ def test_undone_sentence_comes_back_with_its_weights(visit, translator):
     seen.wait(TEXT)
     assert seen.page.locator(".steps .changed").count() == 1
     assert seen.page.locator("textarea").input_value() == TEXT
+
+
+def hidden(seen):
+    """The numbers of the source tokens that are hidden."""
+    seen.settle()
+    classes = "all => all.flatMap((each, i) => each.classList.contains('is-hidden') ? [i] : [])"
+    return seen.page.locator(".tokens button").evaluate_all(classes)
+
+
+@pytest.fixture
+def source_tokens(visit, translator):
+    """The page's view of source tokens, of which two are hidden one after the other."""
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Source tokens").click()
+    for place in (1, 2):
+        seen.page.locator(".tokens button").nth(place).click()
+    assert hidden(seen) == [1, 2]
+    return seen
+
+
+def test_undone_changes_are_made_again_by_button(source_tokens):
+    undo = source_tokens.page.get_by_role("button", name="Undo")
+    redo = source_tokens.page.get_by_role("button", name="Redo")
+    assert redo.is_disabled()
+    undo.click()
+    undo.click()
+    assert hidden(source_tokens) == []
+    redo.click()
+    assert hidden(source_tokens) == [1]
+    redo.click()
+    assert hidden(source_tokens) == [1, 2]
+    assert redo.is_disabled()
+    undo.click()
+    assert hidden(source_tokens) == [1]
+
+
+@pytest.mark.parametrize(
+    "key", ["Control+Shift+z", "Control+y", "Meta+Shift+z", "Control+Shift+ㅋ"]
+)
+def test_undone_change_is_made_again_by_key(source_tokens, key):
+    source_tokens.page.locator(".tokens button").nth(4).focus()
+    source_tokens.page.keyboard.press("Control+z")
+    assert hidden(source_tokens) == [1]
+    *modifiers, letter = key.split("+")
+    event = {
+        "key": letter,
+        "bubbles": True,
+        "ctrlKey": "Control" in modifiers,
+        "metaKey": "Meta" in modifiers,
+        "shiftKey": "Shift" in modifiers,
+    }
+    source_tokens.page.locator(".tokens button").nth(4).dispatch_event("keydown", event)
+    assert hidden(source_tokens) == [1, 2]
+
+
+def test_new_change_leaves_what_was_undone(source_tokens):
+    source_tokens.page.get_by_role("button", name="Undo").click()
+    assert hidden(source_tokens) == [1]
+    source_tokens.page.locator(".tokens button").nth(5).click()
+    assert hidden(source_tokens) == [1, 5]
+    assert source_tokens.page.get_by_role("button", name="Redo").is_disabled()
+    source_tokens.page.get_by_role("button", name="Undo").click()
+    assert hidden(source_tokens) == [1]
+
+
+def test_redo_returns_to_where_the_change_was_made(source_tokens):
+    source_tokens.page.get_by_role("button", name="Undo").click()
+    source_tokens.page.get_by_role("tab", name="Pads").click()
+    source_tokens.page.locator("[role=tab][aria-selected=true]:text-is('Pads')").wait_for()
+    source_tokens.page.get_by_role("button", name="Redo").click()
+    source_tokens.page.locator("[role=tab][aria-selected=true]:text-is('Source tokens')").wait_for()
+    assert hidden(source_tokens) == [1, 2]
+    source_tokens.page.go_back()
+    source_tokens.page.locator("[role=tab][aria-selected=true]:text-is('Pads')").wait_for()
+
+
+def test_what_the_back_button_changed_can_be_undone(visit, translator):
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    seen.page.wait_for_timeout(1600)  # a pause after which typing is a new sentence
+    seen.type("May")
+    seen.page.go_back()
+    seen.wait(TEXT)
+    seen.page.get_by_role("button", name="Undo").click()
+    seen.wait("May")
+    seen.page.get_by_role("button", name="Redo").click()
+    seen.wait(TEXT)
+
+
+def test_cleared_sentence_comes_back_by_the_button(visit, translator):
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    seen.page.wait_for_timeout(1600)
+    seen.type("")
+    seen.page.get_by_role("button", name="Undo").click()
+    seen.wait(TEXT)
+    assert seen.page.locator("textarea").input_value() == TEXT

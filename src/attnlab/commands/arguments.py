@@ -79,8 +79,8 @@ def add_explore(parsers: Any) -> None:
     )
     parser.add_argument(
         "--data", metavar="FOLDER", type=Path,
-        help="prepared data, such as build/data: its test pairs can be chosen, with their gold "
-        "alignment",
+        help="prepared data, such as build/data: its test sentences can be chosen by their loss, "
+        "and test pairs with their gold alignment",
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.set_defaults(run="ask.explore")

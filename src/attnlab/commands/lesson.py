@@ -50,7 +50,7 @@ def lesson(args: argparse.Namespace) -> None:
     from attnlab.explorer import server  # costs an import of a web framework
 
     folders = {str(model.folder): model for model in models}
-    corpora = {folder: model.data for folder, model in folders.items() if model.reads_pairs}
+    corpora = {folder: model.data for folder, model in folders.items()}
     server.explore(list(folders), browser=not args.no_browser, data=corpora, command=command)
 
 

@@ -46,7 +46,6 @@ class CourseModel:
 
     folder: the model folder.
     data: the folder of the prepared data.
-    reads_pairs: whether these are sentence pairs.
     quality: of its best validation, by `monitor`.
     seconds: that it took to train; None where it was trained before.
     """
@@ -54,7 +53,6 @@ class CourseModel:
     name: str
     folder: Path
     data: Path
-    reads_pairs: bool
     quality: float
     monitor: str
     seconds: float | None
@@ -117,7 +115,6 @@ def train(name: str, into: Path, overrides: Sequence[str] = ()) -> CourseModel:
         name=name,
         folder=folder,
         data=data.folder,
-        reads_pairs=len(experiment.task.rows.sides) == 2,
         quality=found["quality"],
         monitor=str(found["monitor"]).rpartition("/")[2].replace("_", " "),
         seconds=time.monotonic() - start if is_new else None,

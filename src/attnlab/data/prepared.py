@@ -220,6 +220,12 @@ class PreparedFolder(Generic[SplitT, InfoT]):
         """The names of the files, sorted."""
         return sorted((*_SHARED, *cls.tokenizer_files))
 
+    @classmethod
+    def is_other_kind(cls, folder: Path) -> bool:
+        """Whether a folder has prepared data, but none of this kind."""
+        is_ours = all((folder / name).is_file() for name in cls.tokenizer_files)
+        return (folder / "data.json").is_file() and not is_ours
+
     def split(self, name: str) -> SplitT:
         """The split called `train`, `validation` or `test`."""
         if name not in self._splits:

@@ -25,9 +25,9 @@ from attnlab.errors import ExperimentError
 from attnlab.explorer.formed import formed, trainings_of
 from attnlab.explorer.server import (
     PAGE,
-    corpora_of,
     describe,
     model_title,
+    open_data,
     page_of,
     pairs_of,
 )
@@ -174,7 +174,7 @@ def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> 
         raise ExperimentError(problems)
 
     pages = {name: page_of(name, predictor) for name, predictor in predictors.items()}
-    pairs = pairs_of(pages, corpora_of(pages, data))
+    pairs = pairs_of(pages, open_data(pages, data))
     trainings = trainings_of(predictors)
     models = []
     for name, predictor in predictors.items():

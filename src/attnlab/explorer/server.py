@@ -30,6 +30,7 @@ from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
 from attnlab.config.names import readable_name
+from attnlab.data.prepared import PreparedFolder
 from attnlab.errors import ExperimentError
 from attnlab.explorer.formed import formed, trainings_of
 from attnlab.explorer.loss_table import LossTable
@@ -67,7 +68,8 @@ def explore(
         models: model folders, or what else `attnlab.api.load` takes.
         port: None for the default one, or the next one that is free; 0 for any that is free.
         browser: whether to open the page.
-        data: prepared data, whose test pairs the page offers.
+        data: a folder of prepared data, whose test split the page offers; or for each model, by its
+            name, a folder of its own.
         command: that starts this server again; None for `attnlab explore`.
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
@@ -121,18 +123,18 @@ def start_command(models: Sequence[str], port: int, data: Corpora) -> str:
 def application(
     models: Mapping[str, Predictor], data: Corpora = None, command: str = ""
 ) -> Starlette:
-    """The web application of models by their names, with the test pairs of prepared data.
+    """The web application of models by their names, with the test split of prepared data.
 
     command: that starts it, which the page shows where the server has stopped.
 
     Raises ExperimentError for a model that has no page, and for data that none of them reads.
     """
     pages = {name: page_of(name, model) for name, model in models.items()}
-    corpora = corpora_of(pages, data)
-    pairs = pairs_of(pages, corpora)
+    opened = open_data(pages, data)
+    pairs = pairs_of(pages, opened)
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
-    tables = loss_tables(pages, corpora, lock)
+    tables = loss_tables(pages, opened, lock)
     trainings = trainings_of(models)
 
     def answer(name: str, body: Any) -> Any:
@@ -239,43 +241,50 @@ def page_of(name: str, model: Predictor) -> ExplorerPage:
     return page
 
 
-def corpora_of(pages: Mapping[str, ExplorerPage], data: Corpora) -> dict[str, Path]:
-    """For each model that is offered test pairs, the folder of its prepared data.
+def open_data(
+    pages: Mapping[str, ExplorerPage], data: Corpora
+) -> dict[str, PreparedFolder[Any, Any]]:
+    """The prepared data that each model is offered; none without data.
 
-    Raises ExperimentError for a folder that none of the models reads.
+    Raises ExperimentError where no model reads them, and where they are damaged.
     """
     if data is None:
         return {}
-    if isinstance(data, Mapping):
-        return dict(data)
-
-    readers = [name for name, page in pages.items() if page.read_pairs is not None]
-    if not readers:
-        raise ExperimentError(f"--data {data}: none of these models reads pairs; leave it out")
-    return dict.fromkeys(readers, data)
+    opened: dict[str, PreparedFolder[Any, Any]] = {}
+    folders = data if isinstance(data, Mapping) else dict.fromkeys(pages, data)
+    for name, folder in folders.items():
+        reads = pages[name].reads
+        if reads is not None and not reads.is_other_kind(folder):
+            opened[name] = reads(folder)
+    if not opened:
+        shown = ", ".join(sorted({str(folder) for folder in folders.values()}))
+        raise ExperimentError(f"--data {shown}: none of these models reads such data; leave it out")
+    return opened
 
 
 def pairs_of(
-    pages: Mapping[str, ExplorerPage], corpora: Mapping[str, Path]
+    pages: Mapping[str, ExplorerPage], opened: Mapping[str, PreparedFolder[Any, Any]]
 ) -> dict[str, list[Any]]:
-    """For each model the test pairs that it is offered; none without data."""
+    """For each model the test pairs that it is offered; opened: as `open_data` returns it."""
     pairs: dict[str, list[Any]] = {name: [] for name in pages}
-    for name, folder in corpora.items():
-        read_pairs = pages[name].read_pairs
-        if read_pairs is not None:
-            pairs[name] = read_pairs(folder)
+    for name, data in opened.items():
+        read = pages[name].pairs
+        if read is not None:
+            pairs[name] = read(data)
     return pairs
 
 
 def loss_tables(
-    pages: Mapping[str, ExplorerPage], corpora: Mapping[str, Path], lock: threading.Lock
+    pages: Mapping[str, ExplorerPage],
+    opened: Mapping[str, PreparedFolder[Any, Any]],
+    lock: threading.Lock,
 ) -> dict[str, LossTable]:
-    """The table of the test sentences of each model that reads them; none without data."""
+    """The table of the test sentences of each model that reads them; arguments as above."""
     tables: dict[str, LossTable] = {}
-    for name, folder in corpora.items():
-        score_sentences = pages[name].score_sentences
-        if score_sentences is not None:
-            tables[name] = LossTable(score_sentences(folder), lock)
+    for name, data in opened.items():
+        score = pages[name].score_sentences
+        if score is not None:
+            tables[name] = LossTable(score(data), lock)
     return tables
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from attnlab.batch import Padding
 from attnlab.data.corpus import TextCleaning
+from attnlab.data.prepared import PreparedFolder
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.model.attention.intervention import Intervention
 from attnlab.runs.run_folder import ServedModel
@@ -113,14 +114,16 @@ class ExplorerPage:
     parts: the parts of the model whose formulas the page shows, by name.
     analyses: by the last part of their addresses, `translate` for /api/translate. Each takes the
         predictor, and what the page sends, as JSON.
-    read_pairs: given a folder of prepared data, pairs of its test split; None if the model takes
-        none. It raises ExperimentError for other data.
-    score_sentences: given such a folder, all sentences of its test split.
+    reads: the kind of prepared data whose test split the page offers; None for none.
+    pairs: of such data, pairs of the test split, each with its `source`; None for none.
+    score_sentences: of such data, all sentences of the test split. It raises ExperimentError for
+        data that do not fit the model.
     """
 
     kind: str
     example: str
     parts: Mapping[str, Any]
     analyses: Mapping[str, Callable[..., Any]]
-    read_pairs: Callable[[Path], list[dict[str, Any]]] | None = None
-    score_sentences: Callable[[Path], ScoredSentences] | None = None
+    reads: type[PreparedFolder[Any, Any]] | None = None
+    pairs: Callable[[Any], list[dict[str, Any]]] | None = None
+    score_sentences: Callable[[Any], ScoredSentences] | None = None

@@ -5,16 +5,16 @@ import { isDark } from "explorer/colours.js";
 import { h, morph } from "explorer/dom.js";
 import { sentenceOf } from "explorer/errors.js";
 import { drawLines } from "explorer/heat_map.js";
-import { inLooksOf, remember, undone, writeAddress } from "explorer/past.js";
+import { inLooksOf, redone, remember, rememberVisit, undone, writeAddress } from "explorer/past.js";
 import { changed, START, stateOf } from "explorer/state.js";
 import { takeAway } from "explorer/take_away.js";
-import { isInTextBox, typed } from "explorer/typing.js";
+import { isInTextBox, letterOf, typed } from "explorer/typing.js";
 import { modelName, say, setLanguage } from "explorer/words.js";
 import { beam } from "explorer/views/beam.js";
 import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
 import { formed, formedOfClassifier } from "explorer/views/formed.js";
-import { losses } from "explorer/views/losses.js";
+import { losses, lossesOfClassifier } from "explorer/views/losses.js";
 import { numbers, numbersOfClassifier } from "explorer/views/numbers.js";
 import { pads } from "explorer/views/pads.js";
 import { reference } from "explorer/views/reference.js";
@@ -22,7 +22,7 @@ import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, formed, classify, numbersOfClassifier, formedOfClassifier];
+const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, formed, classify, numbersOfClassifier, lossesOfClassifier, formedOfClassifier];
 const RETRY = 1500; // milliseconds between two tries to reach the server
 
 const app = document.getElementById("app");
@@ -45,8 +45,11 @@ function update(wanted, how = null) {
   return draw();
 }
 
-function undo() {
-  state = undone(state) ?? state;
+const undo = () => goTo(undone(state));
+const redo = () => goTo(redone(state));
+
+function goTo(other) {
+  state = other ?? state;
   overwrite = true;
   return draw();
 }
@@ -182,22 +185,26 @@ function tabs(now, shown) {
     "aria-controls": "view", tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`));
   return h("div", { class: "toolbar" },
     h("div", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map(tab)),
-    now.text.trim() && takeAway(now, shown, { update, undo }));
+    takeAway(now, shown, { update, undo, redo }));
 }
 
 /** Take the state of the address: after the back button, and where a person edits it. */
 function restore(event) {
+  const before = state;
   const found = stateOf(location.hash, models);
-  state = event.state?.isOurs ? inLooksOf(state, found) : found;
+  state = event.state?.isOurs ? inLooksOf(before, found) : found;
+  rememberVisit(before, state);
   overwrite = true;
   return draw();
 }
 
+/** Ctrl+Z undoes, Ctrl+Shift+Z and Ctrl+Y redo; on a Mac with the Command key. */
 function undoByKey(event) {
-  const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
-  if (!isUndo || isSaved || isInTextBox(event)) return;
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || isSaved || isInTextBox(event)) return;
+  const act = { z: event.shiftKey ? redo : undo, y: redo }[letterOf(event)];
+  if (act === undefined) return;
   event.preventDefault();
-  undo();
+  act();
 }
 
 async function start() {

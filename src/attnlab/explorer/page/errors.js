@@ -17,6 +17,8 @@ const KOREAN = [
   [/^the tree is that of a beam search whose size is at most (\d+)/, "트리는 빔 크기가 {1} 이하인 빔 서치에서만 그릴 수 있습니다."],
   [/^intervene changes the attention, but the model has none/, "이 모델에는 바꿀 어텐션이 없습니다."],
   [/^this analysis does not fit the kind of the model/, "이 모델의 종류에는 맞지 않는 분석입니다."],
+  [/^recurrence: \w+ has no recurrence/, "이 인코더에는 패딩을 읽거나 건너뛰는 순환층이 없습니다."],
+  [/^the test sentences cannot be computed/, "테스트 문장을 계산하다가 오류가 났습니다. 서버를 실행한 터미널을 확인하세요."],
   [/^there are no test sentences/, "테스트 문장이 없습니다. 탐색기를 --data와 함께 실행하세요."],
   [/^the server failed \((\d+)\)/, "서버에서 오류가 났습니다({1}). 서버를 실행한 터미널을 확인하세요."],
 ];

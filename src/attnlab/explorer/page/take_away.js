@@ -1,29 +1,32 @@
-// The bar beside the views: how maps are drawn, undo, the link, and what is shown as files.
+// The bar beside the views: how maps are drawn, undo and redo, the link, and what is shown as files.
 
 import { ask, isExported, isSaved, recorded } from "explorer/ask.js";
 import { isFaint } from "explorer/colours.js";
 import { csvOf } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
-import { canUndo } from "explorer/past.js";
+import { canRedo, canUndo } from "explorer/past.js";
 import { saveCsv, savePage, savePicture } from "explorer/save.js";
 import { say } from "explorer/words.js";
 
 /**
  * @param {object} now the state that is drawn
  * @param {{view, views, base, loaded, models}} shown the view, all that the model has, the answers of the sentence and of the view
- * @param {{update, undo}} act
+ * @param {{update, undo, redo}} act
  */
-export function takeAway(now, { view, views, base, loaded, models }, { update, undo }) {
+export function takeAway(now, { view, views, base, loaded, models }, { update, undo, redo }) {
   const panel = () => document.getElementById("view");
+  const hasText = now.text.trim() !== "";
   const tables = view.tables && loaded !== null ? view.tables(now, loaded, models) : [];
   const button = (name, onclick, disabled = false) => h("button", { type: "button", onclick, disabled }, name);
   return h("div", { class: "switches" },
     base !== null && [drawnAs(now, update), relativeBox(now, base, update)],
-    !isSaved && button(say("undo"), undo, !canUndo()),
-    !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
-    button("PNG", () => savePicture(panel())),
-    button("CSV", () => saveCsv(csvOf(tables)), tables.length === 0),
-    !isSaved && !isExported && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))));
+    !isSaved && [button(say("undo"), undo, !canUndo()), button(say("redo"), redo, !canRedo())],
+    hasText && [
+      !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
+      button("PNG", () => savePicture(panel())),
+      button("CSV", () => saveCsv(csvOf(tables)), tables.length === 0),
+      !isSaved && !isExported && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))),
+    ]);
 }
 
 /** Cells or lines. */

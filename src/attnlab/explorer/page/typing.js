@@ -12,3 +12,8 @@ const TEXT_BOXES = "textarea, input[type=text], input[type=number]";
 
 /** Whether a key press belongs to a box of text. */
 export const isInTextBox = ({ target }) => target instanceof Element && target.matches(TEXT_BOXES);
+
+const HANGUL_KEYS = { "ㅋ": "z", "ㅛ": "y" }; // of a Korean keyboard, in place of these letters
+
+/** The Latin letter of a key press, also while a keyboard writes Hangul. */
+export const letterOf = ({ key }) => HANGUL_KEYS[key] ?? key.toLowerCase();

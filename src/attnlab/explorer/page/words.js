@@ -36,6 +36,7 @@ const WORDS = {
   table: ["As a table", "표로 보기"],
   target: ["Target", "번역문"],
   undo: ["Undo", "실행 취소"],
+  redo: ["Redo", "다시 실행"],
   tokenUnchanged: ["{0} token unchanged", "바뀌지 않은 토큰 {0}개"],
   tokensUnchanged: ["{0} tokens unchanged", "바뀌지 않은 토큰 {0}개"],
   showUnchanged: ["show", "보기"],
@@ -111,6 +112,8 @@ const WORDS = {
   "view.losses": ["Test set", "테스트 문장"],
   lossHint: ["The test sentences of the corpus under this model. Choose one to see its attention. The loss is the mean negative log-likelihood of a reference token, in nats.",
     "말뭉치의 테스트 문장과 이 모델의 손실입니다. 문장을 고르면 어텐션이 나타납니다. 손실은 참조 번역 토큰의 음의 로그 우도(nat)를 평균한 값입니다."],
+  classLossHint: ["The test sentences of the corpus under this model. Choose one to see its attention. The loss is the negative log-likelihood of its class, in nats.",
+    "이 모델로 본 말뭉치의 테스트 문장입니다. 문장을 고르면 어텐션이 나타납니다. 손실은 정답 클래스의 음의 로그 우도(nat)입니다."],
   lossOrder: ["Order", "순서"],
   worst: ["largest loss first", "손실이 큰 문장부터"],
   best: ["smallest loss first", "손실이 작은 문장부터"],
@@ -120,6 +123,11 @@ const WORDS = {
   exact: ["exact", "일치"],
   isExact: ["equals the reference", "참조 번역과 같음"],
   isNotExact: ["differs from the reference", "참조 번역과 다름"],
+  correct: ["right", "정답"],
+  isCorrect: ["predicts the class of the corpus", "말뭉치의 클래스를 맞힘"],
+  isNotCorrect: ["predicts another class", "다른 클래스로 예측함"],
+  text: ["sentence", "문장"],
+  prediction: ["prediction", "예측"],
   reference: ["reference", "참조 번역"],
   moreSentences: ["More sentences", "문장 더 보기"],
   "view.formed": ["As it formed", "훈련 과정"],
@@ -127,6 +135,10 @@ const WORDS = {
   afterSteps: ["After {0} training steps", "훈련 {0}스텝 뒤"],
   validationSentence: ["Sentence", "문장"],
   validationLoss: ["validation loss", "검증 손실"],
+  "metric.exact_match": ["exact match", "정확히 일치한 비율"],
+  "metric.accuracy": ["accuracy", "정확도"],
+  "metric.token_nll": ["token NLL", "토큰의 음의 로그 우도"],
+  "metric.nll": ["NLL", "음의 로그 우도"],
   curveLabel: ["{0} over {1} training steps", "훈련 {1}스텝 동안의 {0}"],
   noSentence: ["This training kept no map of the sentence.", "이 훈련에는 이 문장의 히트맵이 없습니다."],
   play: ["▶ Play", "▶ 재생"],
@@ -207,7 +219,7 @@ const WORDS = {
   "sym.joined_heads": ["contexts of the heads, joined", "연결된 헤드별 컨텍스트 벡터"],
   "sym.score_W_query": ["W of the score, on the query (lectures: W_b)", "스코어의 W, 쿼리에 곱하는 행렬 (강의: W_b)"],
   "sym.score_W_keys": ["W of the score (lectures: W_a)", "스코어의 W (강의: W_a)"],
-  "sym.score_W_joined": ["W of the score, on [s; h] (lectures: W_c)", "스코어의 W, [s; h]에 곱하는 행렬 (강의: W_c)"],
+  "sym.score_W_joined": ["W of the score, on [s; h] (lectures: W_b)", "스코어의 W, [s; h]에 곱하는 행렬 (강의: W_b)"],
   "sym.score_W_left": ["left part of W, on the query", "W의 왼쪽 부분, 쿼리에 곱하는 행렬"],
   "sym.score_W_right": ["right part of W, on the keys", "W의 오른쪽 부분, 키에 곱하는 행렬"],
   "sym.score_W_location": ["W of the score, a row a position", "스코어의 W, 위치마다 한 행"],
@@ -323,6 +335,14 @@ export function say(name, ...values) {
   const phrase = WORDS[name];
   if (!phrase) throw new Error(`words.js has no ${name}`);
   return phrase[column].replace(/\{(\d)\}/g, (_, i) => values[i]);
+}
+
+const METRICS = { bleu: "BLEU", chrf: "chrF", f1: "F1" }; // written so in every language
+
+/** A metric of a validation; one of an extension has its own name. */
+export function metricName(name) {
+  if (`metric.${name}` in WORDS) return say(`metric.${name}`);
+  return METRICS[name] ?? name.replaceAll("_", " ");
 }
 
 /** The name of a model's experiment, with its path where others share it; without one, its path and its score. */

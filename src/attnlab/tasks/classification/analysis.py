@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
+from attnlab.data.prepared import LabelledData
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import SentenceClassifier
+from attnlab.tasks.classification.sentence_losses import score_sentences
 from attnlab.tasks.classification.step_numbers import step_numbers
 from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, rounded, score_name
 from attnlab.tasks.predictor import ExplorerPage
@@ -48,4 +51,6 @@ def page_of(classifier: SentenceClassifier) -> ExplorerPage:
         example=classifier.example,
         parts=parts,
         analyses={"classify": classify, "step_numbers": step_numbers},
+        reads=LabelledData,
+        score_sentences=partial(score_sentences, classifier),
     )

@@ -41,13 +41,14 @@ class ClassifiedText:
     """The classes that a model predicts for a text.
 
     text: as it was given.
-    probabilities: of every class, by its name.
+    probabilities, log_probabilities: of every class, by its name.
     tokens: S tokens of the cleaned text, as the model read it, the last one `<eos>`.
     attention: (S,) float32, the weight of each token, the mean over the heads.
     """
 
     text: str
     probabilities: dict[str, float]
+    log_probabilities: dict[str, float] = field(repr=False)
     tokens: list[str]
     attention: NDArray[np.float32] = field(repr=False)
 
@@ -176,11 +177,13 @@ class SentenceClassifier(Predictor):
                 with torch.no_grad():
                     output = self.model(batch.source, batch.source_mask, intervene)
                 probabilities = output.log_probabilities.exp().tolist()
+                log_probabilities = output.log_probabilities.tolist()
                 for i, row in enumerate(rows):
                     real = batch.source_mask[i]
                     found[row] = ClassifiedText(
                         text=window[row],
                         probabilities=dict(zip(self.labels, probabilities[i], strict=True)),
+                        log_probabilities=dict(zip(self.labels, log_probabilities[i], strict=True)),
                         tokens=self.tokenizer.tokens(batch.source[i][real].tolist()),
                         attention=output.attention_weights[i][real].float().cpu().numpy(),
                     )

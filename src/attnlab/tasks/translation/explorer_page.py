@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from attnlab.data.prepared import PreparedData
-from attnlab.errors import ExperimentError
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.predictor import ExplorerPage
 from attnlab.tasks.translation.analysis import marks, parts_of, score, translate
@@ -33,20 +32,10 @@ def page_of(translator: Translator) -> ExplorerPage:
         example=translator.example,
         parts=parts_of(translator),
         analyses=ANALYSES,
-        read_pairs=lambda folder: first_pairs(translator, read_pairs(folder)),
-        score_sentences=lambda folder: score_sentences(translator, read_pairs(folder)),
+        reads=PreparedData,
+        pairs=partial(first_pairs, translator),
+        score_sentences=partial(score_sentences, translator),
     )
-
-
-def read_pairs(folder: Path) -> PreparedData:
-    """The prepared pairs of a folder.
-
-    Raises ExperimentError where it has other data, or none.
-    """
-    has_pairs = all((folder / name).is_file() for name in PreparedData.tokenizer_files)
-    if (folder / "data.json").is_file() and not has_pairs:
-        raise ExperimentError(f"--data {folder} holds no sentence pairs; leave it out")
-    return PreparedData(folder)
 
 
 def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:

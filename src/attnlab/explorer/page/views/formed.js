@@ -6,11 +6,10 @@ import { mapTables } from "explorer/csv.js";
 import { curve, MARKS } from "explorer/curve.js";
 import { h } from "explorer/dom.js";
 import { heatMap } from "explorer/heat_map.js";
-import { modelName, say } from "explorer/words.js";
+import { metricName, modelName, say } from "explorer/words.js";
 
 const MOST = 4;
 const MANY = 20; // source tokens that do not fit beside the panel
-const TITLES = { bleu: "BLEU", chrf: "chrF", f1: "F1" }; // of metrics whose names are no words
 const TEMPO = 600; // milliseconds of a validation that plays
 
 let timer = null; // of the next validation; null while nothing plays
@@ -123,7 +122,7 @@ function chosenSentence(sentences, sentence, choose) {
 function curves(answers, names, step, choose) {
   const metric = answers.find((answer) => answer.metric)?.metric.name;
   const ofMetric = answers.map((answer) => (answer.metric?.name === metric ? answer.metric.points : null));
-  const drawn = [["loss", say("validationLoss"), answers.map((answer) => answer.loss)], ["metric", TITLES[metric] ?? metric?.replaceAll("_", " "), ofMetric]];
+  const drawn = [["loss", say("validationLoss"), answers.map((answer) => answer.loss)], ["metric", metric && metricName(metric), ofMetric]];
   return h("div", { class: "abreast" }, drawn.filter(([, , lines]) => lines.some((points) => points?.length))
     .map(([key, title, lines]) => curve(key, title, lines, names, step, choose)));
 }

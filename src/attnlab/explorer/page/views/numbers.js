@@ -13,12 +13,12 @@ const SHEET = { opened: {}, windows: {}, masking: "before", recurrence: null };
 
 const sheetOf = (state) => ({ ...SHEET, ...state.sheet });
 
-/** The arguments that both kinds of models take. */
-function question(state) {
+/** The arguments that both kinds of models take; a model that does not attend has no mask to leave out. */
+function question(state, attends = true) {
   const { windows, masking, recurrence } = sheetOf(state);
   const { before = 0, behind = 0 } = state.pads ?? {};
   const change = {};
-  if (masking === "none") change.intervene = { mask_pads: false };
+  if (masking === "none" && attends) change.intervene = { mask_pads: false };
   if (recurrence !== null) change.recurrence = recurrence;
   return { model: state.model, text: state.text, edit: { before, behind }, masking: masking === "after" ? "after" : "before", windows, ...change };
 }
@@ -29,7 +29,7 @@ export const numbers = {
 
   async load(state, base) {
     const step = Math.min(state.step ?? 0, base.ids.length - 1);
-    const at = (each) => ask(["step_numbers", { ...question(state), target: base.ids, step: each }]);
+    const at = (each) => ask(["step_numbers", { ...question(state, base.attention !== null), target: base.ids, step: each }]);
     // A saved page shows every step.
     if (isRecording()) await Promise.all(base.ids.map((_, each) => at(each)));
     return at(step);
