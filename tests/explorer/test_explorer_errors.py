@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from torch import nn
 
 from attnlab.explorer.server import PAGE, application
 
@@ -28,6 +29,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "other kind": ("classify", {}),
     "long source": ("translate", {"model": "location", "text": "May " * 40}),
     "no test sentences": ("losses", {"text": None}),
+    "recurrence": ("step_numbers", {"model": "own", "target": [3], "recurrence": "read"}),
 }
 
 
@@ -39,7 +41,9 @@ def refuse(translator, classifier):
         "none": translator(decoder="no_attention"),
         "location": translator(attention="location"),
         "classifier": classifier,
+        "own": translator(),
     }
+    models["own"].model.encoder = nn.Identity()
     client = TestClient(application(models), base_url="http://localhost")
 
     def ask(name: str) -> str:

@@ -315,3 +315,23 @@ def test_view_breaks_no_rule_of_accessibility(visit, point, other_point, width, 
         found = axe.Axe().run(seen.page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"][:160]) for each in found] == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        ("exact_match", {"en": "exact match", "ko": "정확히 일치한 비율"}),
+        ("bleu", {"en": "BLEU", "ko": "BLEU"}),
+        ("my_metric", {"en": "my metric", "ko": "my metric"}),
+    ],
+)
+def test_metric_is_called_in_the_language_of_the_page(visit, translator, metric, names):
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    script = """async ([language, metric]) => {
+        const words = await import("explorer/words.js");
+        words.setLanguage(language);
+        return words.metricName(metric);
+    }"""
+    for language, name in names.items():
+        assert seen.page.evaluate(script, [language, metric]) == name

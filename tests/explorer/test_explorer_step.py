@@ -354,3 +354,14 @@ def test_view_has_no_violations_and_fits(step_of, translator, classifier, locale
         found = axe.Axe().run(seen.page, context=".sheet").response["violations"]
         shown = [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found]
         assert shown == []
+
+
+def test_model_without_attention_is_shown_after_one_without_a_mask(step_of, translator):
+    models = {"a": translator(), "none": translator(decoder="no_attention")}
+    for masking in ("none", "after"):
+        seen = step_of(models, sheet={"masking": masking})
+        assert seen.page.locator('[data-cell="α"]').count() > 0
+        seen.page.get_by_role("combobox", name="Model").select_option("none")
+        seen.settle()
+        assert seen.page.get_by_role("alert").count() == 0
+        assert seen.page.locator(".group").count() > 0
