@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from urllib.parse import quote
 
 import numpy as np
@@ -315,6 +316,24 @@ def test_view_breaks_no_rule_of_accessibility(visit, point, other_point, width, 
         found = axe.Axe().run(seen.page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"][:160]) for each in found] == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_models_that_wrote_targets_of_other_lengths_have_cells_of_one_size(
+    visit, point, other_point
+):
+    first = min((point.parent / "training").rglob("*.npz"))
+    maps = load_maps(first)
+    weights = np.full((12, len(maps[0].source_tokens)), 0.25)
+    maps[0] = replace(maps[0], target_tokens=["long"] * 12, weights=weights, wrong_targets=[])
+    save_maps(maps, first)
+    seen = visit(loaded(point, other_point))
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="As it formed").click()
+    cells = seen.page.locator("figure.heat-map .heat-cells")
+    cells.nth(1).wait_for()
+    seen.settle()
+    heights = [cells.nth(i).bounding_box()["height"] / len(TARGET) for i in range(cells.count())]
+    assert heights[0] == pytest.approx(heights[1], abs=0.5)
 
 
 @pytest.mark.parametrize(

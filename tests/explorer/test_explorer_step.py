@@ -365,3 +365,13 @@ def test_model_without_attention_is_shown_after_one_without_a_mask(step_of, tran
         seen.settle()
         assert seen.page.get_by_role("alert").count() == 0
         assert seen.page.locator(".group").count() > 0
+
+
+@pytest.mark.parametrize("decoder", ["no_attention", "step_then_attend"])
+def test_first_state_is_said_to_come_from_the_encoder(step_of, translator, decoder):
+    seen = step_of({"a": of_two_steps(translator(decoder=decoder))})
+    state = seen.page.locator('figure[data-key="s_t−1"] figcaption')
+    assert "the one context vector" in state.inner_text()
+    seen.page.get_by_role("button", name="Next step").click()
+    seen.settle()
+    assert "hidden state before the step" in state.inner_text()

@@ -14,11 +14,13 @@ const DISTRIBUTIONS = new Set(["weights", "weights_before_change", "weights_befo
 const COUNTED = new Set(["mask", "window", "mask_and_window", "positions"]); // whole numbers
 
 let sheet = new Sheet([]); // of the step that is drawn
+let isFirst = false; // whether that is the first one
 let numbers = new Map(); // id of a symbol -> its number, of which the ids of its elements are made
 
-/** Draw from these symbols from now on. */
-export function useSheet(symbols) {
+/** Draw from the symbols of a step from now on. */
+export function useSheet(symbols, step) {
   sheet = new Sheet(symbols);
+  isFirst = step === 0;
   numbers = new Map(symbols.map(({ id }, i) => [id, i]));
   return sheet;
 }
@@ -35,7 +37,10 @@ export const withSubscripts = (text) => text.split(/_\{([^}]*)\}|_(\S)/).map((pa
 const plainName = ({ name }) => name.map((part) => (typeof part === "string" ? part : part.sub ?? part.sup)).join(" ");
 /** What a symbol is, without marks for what stands below the line. */
 const plainAbout = (symbol) => about(symbol).replaceAll("_", "");
-const about = (symbol) => (symbol.part ? `${say(`sym.${symbol.about}`)} (${symbol.part})` : say(`sym.${symbol.about}`));
+function about(symbol) {
+  const words = say(isFirst && symbol.about === "state_before" ? "sym.first_state" : `sym.${symbol.about}`);
+  return symbol.part ? `${words} (${symbol.part})` : words;
+}
 const figureId = (id) => `symbol-${numbers.get(id)}`;
 const cellId = (id, place) => `number-${[numbers.get(id), ...place].join("-")}`;
 
@@ -98,15 +103,15 @@ function grid(symbol) {
   const rows = rowAxis === null ? [null] : placesOf(rowAxis);
   const columns = columnAxis === null ? [null] : placesOf(columnAxis);
   const digits = COUNTED.has(symbol.about) ? 0 : 2;
-  let isFirst = true;
+  let isFirstCell = true;
 
   const cell = (row, column) => {
     const place = [row, column].filter((each) => each !== null);
     const value = sheet.value(symbol.id, place);
     const share = value === null ? 0 : Math.abs(value) / most;
-    const properties = { id: cellId(symbol.id, place), "data-cell": symbol.id, "data-place": place.join(), tabindex: isFirst ? 0 : -1,
+    const properties = { id: cellId(symbol.id, place), "data-cell": symbol.id, "data-place": place.join(), tabindex: isFirstCell ? 0 : -1,
       class: `heat-${level(share)}` };
-    isFirst = false;
+    isFirstCell = false;
     return h("td", properties, written(value, digits));
   };
   return h("div", {},

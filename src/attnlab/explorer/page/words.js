@@ -264,6 +264,8 @@ const WORDS = {
   "sym.embedding_matrix": ["embedding matrix, a row a token", "임베딩 행렬, 토큰마다 한 행"],
   "sym.last_token": ["embedding vector of the last token", "마지막 토큰의 임베딩 벡터"],
   "sym.state_before": ["hidden state before the step", "이전 시점의 은닉 상태"],
+  "sym.first_state": ["the decoder's first hidden state, taken over from the encoder by the bridge: without attention, the one context vector",
+    "디코더의 첫 은닉 상태. 브리지가 인코더에서 넘겨받은 것으로, 어텐션이 없으면 이것이 하나뿐인 컨텍스트 벡터"],
   "sym.cell_state_before": ["cell state before the step", "이전 시점의 셀 상태"],
   "sym.fed": ["what the last step feeds", "이전 시점이 넘겨준 벡터"],
   "sym.fed_hidden": ["input feeding: the last attentional hidden state", "입력 피딩: 이전 시점의 s̃"],

@@ -53,7 +53,9 @@ export const formed = {
     if (timer !== null) playOn(state, steps, update);
     const shown = (name) => modelName(models.find((model) => model.name === name), models);
 
-    const maps = answers.map((answer, i) => figure(answer, i, keyOf(sentences[sentence]), step, names.length > 1 ? shown(names[i]) : null, names.length));
+    const key = keyOf(sentences[sentence]);
+    const ever = answers.flatMap((answer) => targetsOf(answer, key));
+    const maps = answers.map((answer, i) => figure(answer, i, key, step, { name: names.length > 1 ? shown(names[i]) : null, abreast: names.length, ever }));
     const needsWidth = names.length > 1 || sentences[sentence].source.length > MANY;
     return h("div", { class: needsWidth ? "formed above" : "formed beside" },
       h("div", { class: "maps" }, maps),
@@ -94,13 +96,17 @@ function mapAt({ steps, sentences }, key, step) {
   return map ? { source: found.source, ...map } : null;
 }
 
-function figure(answer, number, key, step, name, abreast) {
+/** What a model wrote of a sentence at its validations. */
+function targetsOf({ sentences }, key) {
+  const found = sentences.find((each) => keyOf(each) === key);
+  return found?.maps.flatMap((map) => (map ? [map.target] : [])) ?? [];
+}
+
+function figure(answer, number, key, step, { name, abreast, ever }) {
   const map = mapAt(answer, key, step);
   const own = answer.steps[placeAt(answer.steps, step)];
   const title = h("span", {}, name && [h("b", {}, `${MARKS[number]} ${name}`), h("br")], say("afterSteps", own));
   if (map === null) return h("figure", { class: "map", "data-key": `formed-${number}` }, h("figcaption", {}, title), say("noSentence"));
-  const { maps } = answer.sentences.find((each) => keyOf(each) === key);
-  const ever = maps.flatMap((each) => (each ? [each.target] : []));
   return heatMap(`formed-${number}`, map, { marks: map.marks, abreast, title, ever });
 }
 

@@ -62,7 +62,7 @@ export const numbersOfClassifier = {
 };
 
 function page(state, answer, update, steps, output) {
-  const sheet = useSheet(answer.symbols);
+  const sheet = useSheet(answer.symbols, answer.step);
   const { opened, masking } = sheetOf(state);
   const change = (wanted) => update((now) => ({ sheet: { ...now.sheet, ...wanted(sheetOf(now)) } }));
   const toggle = (symbol) => change((now) => ({ opened: { ...now.opened, [symbol.id]: !isOpen(symbol, now.opened) } }));
