@@ -58,8 +58,9 @@ def test_changed_views_and_messages_break_no_rule(visit, translator, classifier,
     assert violations(seen) == []
     show(seen, view="source", text=TEXT, edits={"hide": [1], "drop": [2], "swap": [[0, 3]]})
     assert violations(seen) == []
-    show(seen, view="translate", text=TEXT, branch=[0, "월"])
-    assert violations(seen) == []
+    for view in ("translate", "numbers"):
+        show(seen, view=view, text=TEXT, branch=[0, "월"])
+        assert violations(seen) == []
     show(seen, model="c", text="good film", edits={"hide": [0]})
     assert violations(seen) == []
     show(seen, view="translate", text="")
@@ -71,6 +72,19 @@ def test_changed_views_and_messages_break_no_rule(visit, translator, classifier,
     seen.page.get_by_role("alert").wait_for()
     assert violations(seen) == []
     seen.problems.clear()  # the browser reports the refusal
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_view_of_a_classifier_breaks_a_rule(visit, classifier, reviews, width, scheme):
+    context = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    seen = visit({"c": classifier}, reviews, **context)
+    for view in ("classify", "numbers", "losses"):
+        show(seen, view=view, text="good film")
+        if view == "losses":
+            seen.page.locator(".losses tbody tr").nth(5).wait_for()
+        assert violations(seen) == [], view
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
 def test_page_has_one_main_landmark_with_the_tabs_and_their_panel(visit, translator):

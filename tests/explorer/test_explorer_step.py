@@ -375,3 +375,36 @@ def test_first_state_is_said_to_come_from_the_encoder(step_of, translator, decod
     seen.page.get_by_role("button", name="Next step").click()
     seen.settle()
     assert "hidden state before the step" in state.inner_text()
+
+
+def test_step_after_another_token_reads_that_token(step_of, translator):
+    ours = of_two_steps(translator(input_feeding="softmax_output"))
+    base = analysis.translate(ours, TEXT)
+    _, other, _ = base["likeliest"][0][1]
+    branch = analysis.translate(ours, TEXT, analysis.Intervention(force={0: other}))
+    seen = step_of({"a": ours}, step=1, branch=[0, other])
+    expected = symbols_of(step_numbers(ours, TEXT, branch["ids"], 1))
+    own = symbols_of(step_numbers(ours, TEXT, base["ids"], 1))
+    np.testing.assert_allclose(
+        shown_numbers(seen, "y_t−1"), flat(expected["y_t−1"]["values"]), atol=0.0051
+    )
+    assert expected["y_t−1"]["values"] != own["y_t−1"]["values"]
+    assert expected["p_t−1"]["values"] == own["p_t−1"]["values"]  # does not know what was chosen
+    steps = seen.page.locator(".steps")
+    assert steps.locator(".changed").inner_text() == branch["target"][0]
+    assert branch["text"] in seen.page.locator("[data-key=steps]").inner_text()
+
+    seen.page.get_by_role("button", name="Back to the model's own").click()
+    steps.locator(".changed").wait_for(state="detached")
+    seen.settle()
+    np.testing.assert_allclose(
+        shown_numbers(seen, "y_t−1"), flat(own["y_t−1"]["values"]), atol=0.0051
+    )
+
+
+def test_token_that_cannot_be_written_leaves_the_steps_of_the_translation(step_of, translator):
+    ours = of_two_steps(translator())
+    seen = step_of({"a": ours}, step=1, branch=[0, "ん"])
+    assert seen.page.locator(".group").count() > 0
+    assert seen.page.locator(".steps .changed").count() == 0
+    seen.problems.clear()  # the browser reports the refusal

@@ -20,7 +20,7 @@ export function takeAway(now, { view, views, base, loaded, models }, { update, u
   const button = (name, onclick, disabled = false) => h("button", { type: "button", onclick, disabled }, name);
   return h("div", { class: "switches" },
     base !== null && [drawnAs(now, update), relativeBox(now, base, update)],
-    !isSaved && [button(say("undo"), undo, !canUndo()), button(say("redo"), redo, !canRedo())],
+    !isSaved && h("span", { class: "together" }, button(say("undo"), undo, !canUndo()), button(say("redo"), redo, !canRedo())),
     hasText && [
       !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
       button("PNG", () => savePicture(panel())),

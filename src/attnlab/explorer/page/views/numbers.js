@@ -5,6 +5,7 @@ import { padFields } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { fiveScores, fiveTables } from "explorer/five_scores.js";
 import { formula, isOpen, matrix, symbolTables, useSheet, withSubscripts } from "explorer/symbols.js";
+import { branchOf } from "explorer/views/translate.js";
 import { say } from "explorer/words.js";
 
 const MASKINGS = ["before", "after", "none"]; // minus infinity before the softmax, zero after it, or no mask
@@ -28,24 +29,28 @@ export const numbers = {
   kind: "translation",
 
   async load(state, base) {
-    const step = Math.min(state.step ?? 0, base.ids.length - 1);
-    const at = (each) => ask(["step_numbers", { ...question(state, base.attention !== null), target: base.ids, step: each }]);
+    // The heat map says why a token cannot be written.
+    const branch = state.branch && await branchOf(state, base).catch(() => null);
+    const { ids } = branch ?? base;
+    const step = Math.min(state.step ?? 0, ids.length - 1);
+    const at = (each) => ask(["step_numbers", { ...question(state, base.attention !== null), target: ids, step: each }]);
     // A saved page shows every step.
-    if (isRecording()) await Promise.all(base.ids.map((_, each) => at(each)));
-    return at(step);
+    if (isRecording()) await Promise.all(ids.map((_, each) => at(each)));
+    return { ...await at(step), branch };
   },
 
   draw(state, answer, update) {
-    const { target, step, likeliest } = answer;
+    const { target, step, likeliest, branch } = answer;
     const go = (to) => update({ step: Math.min(Math.max(to, 0), target.length - 1) });
     const steps = h("div", { class: "steps", role: "group", "aria-label": say("chooseStep") },
       h("button", { type: "button", "aria-label": say("previous"), disabled: step === 0, onclick: () => go(step - 1) }, "←"),
-      target.map((token, i) => h("button", { type: "button", "aria-pressed": String(i === step), onclick: () => go(i) }, h("bdi", {}, token))),
+      target.map((token, i) => h("button", { type: "button", "aria-pressed": String(i === step), class: branch && i === state.branch[0] ? "changed" : null,
+        onclick: () => go(i) }, h("bdi", {}, token))),
       h("button", { type: "button", "aria-label": say("next"), disabled: step === target.length - 1, onclick: () => go(step + 1) }, "→"));
     const output = h("p", { class: "outputs" }, `${say("likeliest")}: `,
       likeliest[step].map(([token, , probability]) => h("span", { class: "output" }, h("bdi", {}, token), ` ${probability.toFixed(4)}`)));
     // These are the model's own, and not those of another mask at this step.
-    return page(state, answer, update, steps, sheetOf(state).masking === "after" ? null : output);
+    return page(state, answer, update, [steps, branch && ofBranch(branch, update)], sheetOf(state).masking === "after" ? null : output);
   },
 
   tables: (state, answer) => [...symbolTables(answer.symbols), ...(answer.scores ? fiveTables(answer.scores, answer.source) : [])],
@@ -60,6 +65,10 @@ export const numbersOfClassifier = {
 
   draw: (state, answer, update) => page(state, answer, update, null, null),
 };
+
+/** That the steps are those of another translation than the model's own, and the way back. */
+const ofBranch = ({ text, score }, update) => h("p", {}, say("branchTranslation", text, score.toFixed(4)), " ",
+  h("button", { type: "button", disabled: isSaved, onclick: () => update({ branch: null }) }, say("back")));
 
 function page(state, answer, update, steps, output) {
   const sheet = useSheet(answer.symbols, answer.step);

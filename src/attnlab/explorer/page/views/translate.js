@@ -14,6 +14,9 @@ const MANY = 20; // source tokens that do not fit beside the panel
 const forced = (base, [step, token]) =>
   Object.fromEntries([...base.ids.slice(0, step), token].map((each, i) => [i, each]));
 
+/** The translation that goes on from the token that a person chose; throws where the model cannot write that token. */
+export const branchOf = (state, base) => ask(["translate", { model: state.model, text: state.text, intervene: { force: forced(base, state.branch) } }]);
+
 /** The numbers of the tokens that stand in one translation and not in the other at the same place. */
 export const differing = (one, other) =>
   one.target.flatMap((token, i) => (token === other.target[i] ? [] : [i]));
@@ -25,9 +28,8 @@ export const translate = {
   async load(state, base) {
     const marks = await marksOfPair(state.model, state.text, base);
     if (!state.branch) return { base, marks, branch: null };
-    const body = { model: state.model, text: state.text, intervene: { force: forced(base, state.branch) } };
     try {
-      return { base, marks, branch: await ask(["translate", body]) };
+      return { base, marks, branch: await branchOf(state, base) };
     } catch (error) {
       return { base, marks, branch: null, refused: sentenceOf(error) };
     }
