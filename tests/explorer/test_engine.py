@@ -71,6 +71,7 @@ def questions_about(row, text):
         {"hide": "all"},
         {"weights": {"1": by_hand}},
         {"mask_pads": False},
+        {"mask_pads": True},
     ]
     questions += [
         ("score", {**same, "target": [4, 5, 3], "intervene": change, "edit": pads})

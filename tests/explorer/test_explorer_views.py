@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,36 @@ def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in
     seen.settle()
     wider = beam(ours, TEXT, {"size": 5})
     assert seen.page.locator(".tree g").count() == len(wider["nodes"])
+
+
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_choices_of_a_mask_begin_as_the_model_was_trained(seen_in, translator, is_masked):
+    ours = translator()
+    ours.model.padding = replace(ours.model.padding, attention_masked=is_masked)
+    seen = seen_in(ours, "One step")
+    seen.page.get_by_label("Pads behind").fill("2")
+    seen.page.locator('[data-cell="α"]').nth(
+        len(analysis.translate(ours, TEXT)["source"]) + 1
+    ).wait_for()
+    names = {True: "−∞ before the softmax", False: "no mask"}
+    assert seen.page.get_by_label(names[is_masked]).is_checked()
+
+    def on_pads():
+        seen.settle()
+        shares = seen.page.locator('[data-cell="α"]').all_inner_texts()[-2:]
+        return sum(float(share) for share in shares)
+
+    assert (on_pads() == 0) == is_masked
+    seen.page.get_by_label(names[not is_masked]).check()
+    assert (on_pads() == 0) == (not is_masked)
+
+
+def test_masked_half_is_masked_for_a_model_trained_without_a_mask(seen_in, translator):
+    ours = translator()
+    ours.model.padding = replace(ours.model.padding, attention_masked=False)
+    seen = seen_in(ours, "Pads")
+    assert not np.array(seen.table("masked"))[:, -4:].any()
+    assert np.array(seen.table("unmasked"))[:, -4:].all()
 
 
 def test_pads_get_weight_only_without_their_mask(seen_in, translator):

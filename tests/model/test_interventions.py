@@ -135,6 +135,14 @@ def test_mask_of_the_pads_can_be_taken_off(tiny_model, batch):
     torch.testing.assert_close(weights, unmasked(batch).attention_weights)
 
 
+def test_mask_of_the_pads_can_be_put_on(tiny_model, batch):
+    masked = tiny_model(padding=PADDING)
+    unmasked = tiny_model(padding=Padding("post", "post", attention_masked=False))
+    weights = unmasked(batch, intervention=Intervention(mask_pads=True)).attention_weights
+    assert (weights[~batch.source_mask.unsqueeze(1).expand_as(weights)] == 0).all()
+    torch.testing.assert_close(weights, masked(batch).attention_weights)
+
+
 def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
     for normaliser in ("softmax", "sparsemax"):
         unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(

@@ -102,12 +102,12 @@ export function countPositions(mask) {
  *
  * @param {{outputs, final}} encoded as the encoder returns it
  * @param {boolean[]} sourceMask true at real tokens, (S,)
- * @param {boolean} isMasked false lets the attention weigh pads
+ * @param {boolean} isMasked false lets the attention weigh pads, unless the intervention says otherwise
  * @param {Attention|MultiHeadAttention|null} attention
  * @param {object} intervention as `interventionOf` makes it
  */
 export function remember(encoded, sourceMask, isMasked, attention, intervention) {
-  const masked = isMasked && intervention.mask_pads;
+  const masked = intervention.mask_pads ?? isMasked;
   const positions = countPositions(sourceMask);
   // A masked pad may stand beyond the longest source; its position is never looked at.
   const seen = positions.map((position, i) => (masked && !sourceMask[i] ? 0 : position));

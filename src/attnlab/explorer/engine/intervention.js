@@ -2,7 +2,7 @@
 
 import { randomIntegers } from "./random.js";
 
-export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], mask_pads: true, force: {}, seed: 0 };
+export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], mask_pads: null, force: {}, seed: 0 };
 
 /**
  * An intervention with all of its fields; those that are not given change nothing.
@@ -22,7 +22,7 @@ export function interventionOf(given) {
 
 /** False where it needs no attention: nothing is changed, or tokens are forced alone. */
 export function changesWeights({ kind, weights, hide, temperature, mask_pads: maskPads }) {
-  return kind !== null || Object.keys(weights).length > 0 || hide.length > 0 || temperature !== 1 || !maskPads;
+  return kind !== null || Object.keys(weights).length > 0 || hide.length > 0 || temperature !== 1 || maskPads !== null;
 }
 
 /** The least number of target tokens that have all steps that it names. */

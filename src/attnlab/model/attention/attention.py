@@ -215,10 +215,11 @@ def remember(
 
     Args:
         source_mask: (B, S).
-        masked: False lets the attention weigh pads.
+        masked: False lets the attention weigh pads, unless the intervention says otherwise.
         attention: None where nothing attends.
     """
-    masked = masked and (intervention is None or intervention.mask_pads)
+    if intervention is not None and intervention.mask_pads is not None:
+        masked = intervention.mask_pads
     positions = count_positions(source_mask)
     # A masked pad may stand beyond the longest source; its position is never looked at.
     seen = positions.masked_fill(~source_mask, 0) if masked else positions

@@ -31,7 +31,8 @@ class Intervention:
             towards infinity the weights become uniform.
         hide: source positions that get the weight 0; the others share it. The encoder still reads
             them. Where all are hidden, all weights and the context are 0.
-        mask_pads: False lets the attention weigh pads, as a model without a mask would.
+        mask_pads: True hides pads from the attention, False lets it weigh them; None for what the
+            model was trained with.
         force: step -> the target token, as text or as its id, to write there; its score is the
             model's own. A translation that ends before does not come to it.
         seed: of `permuted`.
@@ -43,7 +44,7 @@ class Intervention:
     weights: Mapping[int, Sequence[float]] = field(default_factory=dict)
     temperature: float = 1.0
     hide: Sequence[int] | Literal["all"] = ()
-    mask_pads: bool = True
+    mask_pads: bool | None = None
     force: Mapping[int, str | int] = field(default_factory=dict)
     seed: int = 0
 
@@ -92,7 +93,7 @@ class Intervention:
             self.kind is not None
             or bool(self.weights or self.hide)
             or self.temperature != 1
-            or not self.mask_pads
+            or self.mask_pads is not None
         )
 
     def check_source(self, length: int) -> None:

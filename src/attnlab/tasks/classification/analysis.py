@@ -45,7 +45,11 @@ def classify(
 
 def page_of(classifier: SentenceClassifier) -> ExplorerPage:
     """What the explorer's page shows of a classifier."""
-    parts = {"score": score_name(classifier.model.attention), "labels": classifier.labels}
+    parts = {
+        "score": score_name(classifier.model.attention),
+        "labels": classifier.labels,
+        "masks_pads": classifier.padding.attention_masked,
+    }
     return ExplorerPage(
         kind="classification",
         example=classifier.example,

@@ -38,9 +38,16 @@ TOP_TOKENS = 5  # likeliest tokens that are shown of a step
 
 
 def parts_of(translator: Translator) -> dict[str, Any]:
-    """The parts of a model that the page names: its score, None for one without attention."""
+    """What the page says of a model.
+
+    Returns:
+        score, None for one without attention, and masks_pads, whether it was trained with a mask.
+    """
     attention = translator.model.decoder.attention
-    return {"score": None if attention is None else score_name(attention)}
+    return {
+        "score": None if attention is None else score_name(attention),
+        "masks_pads": translator.padding.attention_masked,
+    }
 
 
 @torch.no_grad()

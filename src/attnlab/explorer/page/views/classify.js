@@ -7,15 +7,16 @@ import { level } from "explorer/colours.js";
 import { label } from "explorer/labels.js";
 import { say } from "explorer/words.js";
 
-const NO_PADS = { before: 0, behind: 0, mask: true };
+const NO_PADS = { before: 0, behind: 0 };
 
 export const classify = {
   name: "classify",
   kind: "classification",
 
-  async load(state) {
+  async load(state, base, models) {
     const same = { model: state.model, text: state.text };
-    const { mask, ...edit } = { ...NO_PADS, ...state.pads };
+    const { masks_pads: isMasked } = models.find((model) => model.name === state.model);
+    const { mask, ...edit } = { ...NO_PADS, mask: isMasked, ...state.pads };
     const hide = state.edits?.hide ?? [];
     const intervene = { ...changesOf(state), hide, weights: state.weights ?? {}, mask_pads: mask };
     const [own, after] = await Promise.all([ask(["classify", same]), ask(["classify", { ...same, intervene, edit }])]);

@@ -10,16 +10,22 @@ import { say } from "explorer/words.js";
 
 const MASKINGS = ["before", "after", "none"]; // minus infinity before the softmax, zero after it, or no mask
 const RECURRENCES = ["skip", "read"]; // what the encoder does at pads
-const SHEET = { opened: {}, windows: {}, masking: "before", recurrence: null };
+const SHEET = { opened: {}, windows: {}, masking: null, recurrence: null };
 
 const sheetOf = (state) => ({ ...SHEET, ...state.sheet });
+const isMasked = (state, models) => models.find((model) => model.name === state.model).masks_pads;
 
-/** The arguments that both kinds of models take; a model that does not attend has no mask to leave out. */
-function question(state, attends = true) {
-  const { windows, masking, recurrence } = sheetOf(state);
+/** What becomes of pads: as a person chose, else as the model was trained. */
+const maskingOf = (state, models) => sheetOf(state).masking ?? (isMasked(state, models) ? "before" : "none");
+
+/** The arguments that both kinds of models take; a model that does not attend has no mask to change. */
+function question(state, models, attends = true) {
+  const { windows, recurrence } = sheetOf(state);
   const { before = 0, behind = 0 } = state.pads ?? {};
+  const masking = maskingOf(state, models);
+  const wantsMask = masking !== "none";
   const change = {};
-  if (masking === "none" && attends) change.intervene = { mask_pads: false };
+  if (attends && wantsMask !== isMasked(state, models)) change.intervene = { mask_pads: wantsMask };
   if (recurrence !== null) change.recurrence = recurrence;
   return { model: state.model, text: state.text, edit: { before, behind }, masking: masking === "after" ? "after" : "before", windows, ...change };
 }
@@ -28,18 +34,18 @@ export const numbers = {
   name: "numbers",
   kind: "translation",
 
-  async load(state, base) {
+  async load(state, base, models) {
     // The heat map says why a token cannot be written.
     const branch = state.branch && await branchOf(state, base).catch(() => null);
     const { ids } = branch ?? base;
     const step = Math.min(state.step ?? 0, ids.length - 1);
-    const at = (each) => ask(["step_numbers", { ...question(state, base.attention !== null), target: ids, step: each }]);
+    const at = (each) => ask(["step_numbers", { ...question(state, models, base.attention !== null), target: ids, step: each }]);
     // A saved page shows every step.
     if (isRecording()) await Promise.all(ids.map((_, each) => at(each)));
     return { ...await at(step), branch };
   },
 
-  draw(state, answer, update) {
+  draw(state, answer, update, models) {
     const { target, step, likeliest, branch } = answer;
     const go = (to) => update({ step: Math.min(Math.max(to, 0), target.length - 1) });
     const steps = h("div", { class: "steps", role: "group", "aria-label": say("chooseStep") },
@@ -50,7 +56,8 @@ export const numbers = {
     const output = h("p", { class: "outputs" }, `${say("likeliest")}: `,
       likeliest[step].map(([token, , probability]) => h("span", { class: "output" }, h("bdi", {}, token), ` ${probability.toFixed(4)}`)));
     // These are the model's own, and not those of another mask at this step.
-    return page(state, answer, update, [steps, branch && ofBranch(branch, update)], sheetOf(state).masking === "after" ? null : output);
+    const masking = maskingOf(state, models);
+    return page(state, answer, update, masking, [steps, branch && ofBranch(branch, update)], masking === "after" ? null : output);
   },
 
   tables: (state, answer) => [...symbolTables(answer.symbols), ...(answer.scores ? fiveTables(answer.scores, answer.source) : [])],
@@ -61,18 +68,18 @@ export const numbersOfClassifier = {
   ...numbers,
   kind: "classification",
 
-  load: (state) => ask(["step_numbers", question(state)]),
+  load: (state, base, models) => ask(["step_numbers", question(state, models)]),
 
-  draw: (state, answer, update) => page(state, answer, update, null, null),
+  draw: (state, answer, update, models) => page(state, answer, update, maskingOf(state, models), null, null),
 };
 
 /** That the steps are those of another translation than the model's own, and the way back. */
 const ofBranch = ({ text, score }, update) => h("p", {}, say("branchTranslation", text, score.toFixed(4)), " ",
   h("button", { type: "button", disabled: isSaved, onclick: () => update({ branch: null }) }, say("back")));
 
-function page(state, answer, update, steps, output) {
+function page(state, answer, update, masking, steps, output) {
   const sheet = useSheet(answer.symbols, answer.step);
-  const { opened, masking } = sheetOf(state);
+  const { opened } = sheetOf(state);
   const change = (wanted) => update((now) => ({ sheet: { ...now.sheet, ...wanted(sheetOf(now)) } }));
   const toggle = (symbol) => change((now) => ({ opened: { ...now.opened, [symbol.id]: !isOpen(symbol, now.opened) } }));
   const move = (id, start) => change(({ windows }) => ({ windows: { ...windows, [id]: start } }));

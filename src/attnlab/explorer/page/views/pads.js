@@ -22,8 +22,10 @@ export const pads = {
     const { before, behind } = { ...START, ...state.pads };
     const edit = { before, behind };
     const same = { model: state.model, text: state.text, edit };
-    const unmasked = base.attention === null ? {} : { intervene: { mask_pads: false } };
-    const answers = await Promise.all([ask(["translate", same]), ask(["translate", { ...same, ...unmasked }])]);
+    const answers = await Promise.all([true, false].map((isMasked) => {
+      const change = base.attention === null ? {} : { intervene: { mask_pads: isMasked } };
+      return ask(["translate", { ...same, ...change }]);
+    }));
     return { base, edit, answers };
   },
 
