@@ -96,6 +96,31 @@ def test_lines_have_the_weights_of_the_cells_and_keep_those_of_a_token(visit, tr
     assert seen.page.locator("details.table").count() == 1
 
 
+def test_each_line_runs_from_its_source_token_to_its_target_token(visit, translator):
+    seen = visit({"a": translator()})
+    seen.open(TEXT)
+    seen.page.get_by_role("button", name="lines").click()
+    lines = seen.page.locator(".line-drawing path")
+    lines.first.wait_for()
+    ends = """all => all.map(each => {
+        const line = each.getBoundingClientRect();
+        const figure = each.closest("figure");
+        const of = name => figure.querySelector(
+            `.line-tokens [data-${name}="${each.dataset[name]}"]`).getBoundingClientRect();
+        const middle = box => (box.left + box.right) / 2;
+        const [source, target] = [of("column"), of("row")];
+        return [
+            [Math.min(middle(source), middle(target)), line.left],
+            [Math.max(middle(source), middle(target)), line.right],
+            [source.bottom, line.top],
+            [target.top, line.bottom],
+        ];
+    })"""
+    for pairs in lines.evaluate_all(ends):
+        for token, line in pairs:
+            assert line == pytest.approx(token, abs=12)
+
+
 def test_long_sentence_is_coloured_by_the_row_until_a_person_chooses(visit, translator):
     ours = translator()
     seen = visit({"a": ours})

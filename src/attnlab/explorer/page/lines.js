@@ -37,7 +37,7 @@ export function lines(name, { source, target, attention }, { selected, onselect,
     class: [number === selected && "selected", changed.has(number) && "changed", wrong.has(number) && "wrong"].filter(Boolean).join(" ") || null,
     onclick: onselect && (() => onselect(number)) }));
 
-  const body = h("div", { class: "scroll lines" }, sources,
+  const body = h("div", { class: "scroll line-map" }, sources,
     h("svg", { class: "line-drawing", role: "img", "aria-label": say("linesLabel", target.length, source.length),
       width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` }, drawn), targets);
   return { hint: null, body, reading: say("linesHint") };
