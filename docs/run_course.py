@@ -1,6 +1,7 @@
 """Run the experiments of the course: every command of the lessons' pages, in their order.
 
-    python docs/run_course.py                     # in full, with the time that each lesson takes
+    python docs/run_course.py                     # in full, with the time that each lesson takes,
+                                                  # by the clock and of the processor
     python docs/run_course.py --steps 2 02 05     # a few steps, one seed; of lessons 2 and 5
 
 The commands stand in the `sh` blocks of docs/course/ko/; the English pages have the same ones.
@@ -46,9 +47,9 @@ def shortened(command: str, steps: int) -> str:
     return f"{one_seed} training.max_steps={steps}"
 
 
-def run(page: Path, steps: int | None) -> float:
-    """Run the commands of a lesson; returns the seconds that they took."""
-    start = time.monotonic()
+def run(page: Path, steps: int | None) -> tuple[float, float]:
+    """Run the commands of a lesson; returns the seconds that they took, by clock and processor."""
+    start, cpu_start = time.monotonic(), _cpu_seconds()
     # `python` and `attnlab` are those that run this script.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     for command in commands_of(page):
@@ -56,7 +57,13 @@ def run(page: Path, steps: int | None) -> float:
             command = shortened(command, steps)
         print(f"$ {command}", flush=True)
         subprocess.run(shlex.split(command), cwd=ROOT, env={**os.environ, "PATH": path}, check=True)
-    return time.monotonic() - start
+    return time.monotonic() - start, _cpu_seconds() - cpu_start
+
+
+def _cpu_seconds() -> float:
+    """The processor time of all commands that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -65,12 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, help="of each training, with one seed")
     given = parser.parse_args(arguments)
 
-    minutes = {}
+    seconds = {}
     for page in pages():
         if not given.lessons or page.name[:2] in given.lessons:
-            minutes[page.stem] = run(page, given.steps) / 60
-    for name, spent in minutes.items():
-        print(f"{name}: {spent:.1f} min")
+            seconds[page.stem] = run(page, given.steps)
+    for name, (clock, cpu) in seconds.items():
+        print(f"{name}: {clock / 60:.1f} min, {cpu:.0f} CPU s")
 
 
 if __name__ == "__main__":
