@@ -1,17 +1,22 @@
 """Live models: the frames of lessons, or the command that makes them.
 
 A hook of MkDocs. A lesson embeds an exported model in a frame of the class `live`. The exported
-pages are built, so a site may be made where they are missing.
+pages are built, so a site may be made where they are missing. `data-text` behind the address is
+the sentence to begin with.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 from mkdocs.structure.pages import Page
 
-_FRAME = re.compile(r'(?P<start><iframe class="live" src="(?P<source>[^"?]+))"[^>]*></iframe>')
+_FRAME = re.compile(
+    r'(?P<start><iframe class="live" src="(?P<source>[^"?]+))"'
+    r'(?: data-text="(?P<text>[^"]+)")?[^>]*></iframe>'
+)
 _NOTES = {
     "en": "The model of this lesson is not in this copy of the site. Build it with",
     "ko": "이 사이트에는 이 강의의 모델이 들어 있지 않습니다. 다음 명령으로 만드십시오:",
@@ -27,7 +32,11 @@ def on_page_content(content: str, page: Page, **_: object) -> str:
 
     def check(frame: re.Match[str]) -> str:
         if (folder / frame["source"]).is_file():
-            return frame[0].replace(frame["start"], f"{frame['start']}?lang={language}")
+            wanted = {"lang": language}
+            if frame["text"]:
+                wanted["text"] = frame["text"]
+            address = f"{frame['start']}?{urlencode(wanted).replace('&', '&amp;')}"
+            return frame[0].replace(frame["start"], address)
         return f'<div class="admonition note"><p class="admonition-title">{note}</p></div>'
 
     return _FRAME.sub(check, content)

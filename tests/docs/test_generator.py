@@ -168,6 +168,8 @@ def test_missing_live_model_gives_way_to_the_command_that_makes_it(tmp_path):
     (tmp_path / "course" / "live").mkdir()
     (tmp_path / "course" / "live" / "dot.html").touch()
     assert live_models.on_page_content(frame, page) == frame.replace(".html", ".html?lang=ko")
+    with_text = frame.replace(' title="', ' data-text="a b" title="')
+    assert "dot.html?lang=ko&amp;text=a+b" in live_models.on_page_content(with_text, page)
 
 
 @pytest.mark.parametrize(
