@@ -52,17 +52,26 @@ def build_character_translator(
     return Translator(model, source, target, search)
 
 
-def build_review_classifier() -> SentenceClassifier:
-    """A classifier of film reviews."""
+def build_review_classifier(cell: str = "gru", **parts: Part[Any]) -> SentenceClassifier:
+    """A classifier of film reviews.
+
+    cell: of the encoder.
+    parts: of its attention, by the names of the classifier's arguments.
+    """
     torch.manual_seed(1)
     rates = ("word_dropout", "dropout", "layer_dropout", "output_dropout")
     sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(rates, 0.0)
-    way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False}
+    way = {"cell": cell, "bidirectional": True, "merge": "concatenate", "reverse_source": False}
     tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
-    attention = (Part(BahdanauScore, size=5), None, Part(Softmax), Part(GlobalScope), None)
+    usual = {"attention": Part(BahdanauScore, size=5), "projection": None, "heads": None}
+    usual |= {"normaliser": Part(Softmax), "scope": Part(GlobalScope)}
     counts = {"source_vocabulary_size": tokenizer.size, "num_classes": 2, "padding": Padding()}
     model = Classifier(
-        Part(RecurrentEncoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts
+        Part(RecurrentEncoder, **sizes, **way),
+        **(usual | parts),
+        dense_size=6,
+        dropout=0.0,
+        **counts,
     )
     with torch.no_grad():
         for parameter in model.parameters():

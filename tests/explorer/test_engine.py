@@ -14,13 +14,26 @@ from engine_in_node import (
 )
 from legal_choices import arguments
 
+from attnlab.batch import Padding
+from attnlab.config.part import Part
 from attnlab.data.corpus import Cleaning
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
+from attnlab.model.attention.attention import MultiHeadAttention
+from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.cosine import CosineScore
+from attnlab.model.attention.dot import DotScore
+from attnlab.model.attention.location import LocationScore
+from attnlab.model.attention.mechanism import LinearProjection
+from attnlab.model.normalisers import Sparsemax
+from attnlab.model.scopes import LocalP
 from attnlab.tasks.translation.translator import Translator
 from explored_models import build_character_translator, build_review_classifier
 
 ROWS, _ = covering_array()
 TEXTS = ("a b c d", "g", "f e e d a b c")
+SOURCE = WordTrainer(split="whitespace", min_frequency=1).train(["a b c d e f g"])
+TARGET = WordTrainer(split="whitespace", min_frequency=1).train(["v w x y z"])
+SIZES = {"source_vocabulary_size": SOURCE.size, "target_vocabulary_size": TARGET.size}
 GREEDY = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 6}
 PENALTIES = {"size": 4, "length_penalty": 0.7, "coverage_penalty": 0.3, "min_length": 2}
 
@@ -123,6 +136,57 @@ def test_classifier_is_answered_as_by_python(engine, text, change, labels):
     assert_engine_answers_as_python(engine, classifier, questions)
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"cell": "lstm", "attention": Part(BahdanauScore, size=5, bias=True)},
+        {"cell": "rnn", "attention": Part(LocationScore, max_length=9)},
+        {"attention": Part(DotScore), "heads": Part(MultiHeadAttention, heads=2, size=3)},
+        {
+            "attention": Part(CosineScore, initial_scale=2.0),
+            "projection": Part(LinearProjection, size=3),
+            "normaliser": Part(Sparsemax),
+            "scope": Part(LocalP, width=2),
+        },
+    ],
+    ids=["bias", "location", "heads", "projected"],
+)
+def test_classifier_of_other_parts_is_answered_as_by_python(engine, choices):
+    classifier = build_review_classifier(**choices)
+    bodies = [{"text": text} for text in ("", "good", "bad <b> film never seen")]
+    bodies.append({"text": "good film", "edit": {"before": 1, "behind": 2}})
+    questions = [(name, body) for name in ("classify", "step_numbers") for body in bodies]
+    assert_engine_answers_as_python(engine, classifier, questions)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"attention": Part(BahdanauScore, size=5, bias=True), "coverage": 1.0},
+        {"cell": "lstm", "layers": 3, "decoder_layers": 3, "attention": "general", "heads": 4},
+        {"attention": Part(LocationScore, max_length=7)},
+    ],
+    ids=["bias", "three_layers", "few_positions"],
+)
+def test_settings_beside_the_rows_of_choices_are_answered_as_by_python(choices, tiny_model, engine):
+    row = {"joint_vocabulary": False, "padding": Padding(), "attention": "any"}
+    model = tiny_model(**choices, scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    questions = [question for text in TEXTS[:2] for question in questions_about(row, text)]
+    assert_engine_answers_as_python(engine, translator, questions)
+
+
+def test_source_longer_than_the_location_score_knows_is_refused_as_by_python(tiny_model, engine):
+    attention = Part(LocationScore, max_length=5)
+    model = tiny_model(attention=attention, scale=2.0, dtype=torch.float32, **SIZES)
+    questions = [("translate", {"text": text}) for text in ("a b c d", "a b c d e")]
+    known, refused = assert_engine_answers_as_python(
+        engine, Translator(model, SOURCE, TARGET, GREEDY), questions
+    )
+    assert "target" in known
+    assert "model.attention.max_length is 5, but a source of 6 tokens" in refused["error"]
+
+
 TOKENIZERS = {
     "whitespace": WordTrainer(split="whitespace", min_frequency=1),
     "words": WordTrainer(min_frequency=1),
@@ -176,6 +240,12 @@ def test_question_that_does_not_fit_is_refused_by_a_sentence(body, tiny_model, e
     (expected,) = answers_of_python(translator, questions)
     # The sentences may differ in how they show a value.
     assert found["error"][:20] == expected["error"][:20]
+
+
+def test_unknown_kind_of_weights_is_refused(tiny_model, engine):
+    body = {"text": "May", "intervene": {"kind": "other"}}
+    (found,) = engine.answers(build_character_translator(tiny_model), [("translate", body)])
+    assert found["error"] == "kind must be 'uniform', 'permuted' or null, got 'other'"
 
 
 def test_marks_are_those_of_python(tiny_model, engine):

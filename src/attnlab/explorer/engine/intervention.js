@@ -11,6 +11,7 @@ export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], ma
  */
 export function interventionOf(given) {
   const change = { ...NO_CHANGE, ...given };
+  if (![null, "uniform", "permuted"].includes(change.kind)) throw new Error(`kind must be 'uniform', 'permuted' or null, got '${change.kind}'`);
   if (!(change.temperature > 0)) throw new Error(`temperature must be above 0, got ${change.temperature}`);
   for (const [step, row] of Object.entries(change.weights)) {
     if (!row.every((weight) => weight >= 0 && Number.isFinite(weight))) {

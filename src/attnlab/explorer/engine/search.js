@@ -4,7 +4,7 @@
 // hold `<eos>`, and finished says whether it came or the length limit cut the sentence off.
 
 import { BOS, EOS, PAD } from "./batch.js";
-import { argmax, logSoftmax } from "./vectors.js";
+import { argmax, greatest, logSoftmax } from "./vectors.js";
 
 /**
  * Logits (V,) of the next token -> log-probabilities, without `<pad>` and `<bos>`, which can never be written. A forced
@@ -60,14 +60,16 @@ export function beamSearch(settings, model, source, mask, forced = {}, tree = nu
 
   let alive = [{ tokens: [], logProb: 0, state: first, weights: [], node: tree?.root ?? null }];
   for (let length = 1; length <= limit; length++) {
-    // 1. Score every continuation of every partial hypothesis.
+    // 1. Score every continuation of every partial hypothesis, and look at the likeliest of each.
     const candidates = [];
     for (const parent of alive) {
       const { logits, state, weights } = model.step(parent.tokens.at(-1) ?? BOS, parent.state, memory);
       const rows = weights === null ? [] : [...parent.weights, weights];
-      nextLogProbs(logits, length > minLength, forced[length - 1]).forEach((logProb, token) => {
-        if (Number.isFinite(logProb)) candidates.push({ parent, token, logProb: Math.fround(parent.logProb + logProb), state, weights: rows });
-      });
+      const ofNext = nextLogProbs(logits, length > minLength, forced[length - 1]);
+      const logProbs = ofNext.map((logProb) => parent.logProb + logProb); // (V,)
+      for (const token of greatest(logProbs, 2 * size)) { // more than that no step can take
+        if (Number.isFinite(logProbs[token])) candidates.push({ parent, token, logProb: logProbs[token], state, weights: rows });
+      }
     }
     // 2. Take twice as many as the beam: at most `size` of them end, so `size` are left to go on.
     candidates.sort((one, other) => other.logProb - one.logProb);

@@ -14,7 +14,8 @@ const WORD_OR_MARK = new RegExp(`${MARK}?[${WORD}]+|${MARK}?[^${WORD}${MARK}]|${
 
 /** A text in its normal form, each run of white space one space where they collapse. */
 export function tidy(text, { unicode, whitespace }) {
-  if (!text.isWellFormed()) throw new Error("each text must be Unicode text, but it holds a lone surrogate");
+  const surrogate = [...text].findIndex((character) => !character.isWellFormed());
+  if (surrogate >= 0) throw new Error(`each text must be Unicode text, but character ${surrogate + 1} of it is a lone surrogate`);
   const normal = unicode === "none" ? text : text.normalize(unicode.toUpperCase());
   if (whitespace === "keep") return normal;
   return normal.replace(BYTE_ORDER_MARKS, "").split(SPACES).filter(Boolean).join(" ");

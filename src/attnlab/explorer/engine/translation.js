@@ -10,6 +10,7 @@ import { Seq2Seq } from "./seq2seq.js";
 import { readSource, rounded } from "./source.js";
 import { readTokens, scoresOnQuery, sheetOf, takeStep } from "./step_numbers.js";
 import { tidy, Tokenizer } from "./text.js";
+import { greatest } from "./vectors.js";
 
 const TOP_TOKENS = 5; // likeliest tokens that are shown of a step
 const MAX_BEAM_SIZE = 20;
@@ -109,7 +110,7 @@ function readTarget(translator, model, source, target) {
 function likeliestTokens(logProbs, tokenizer) {
   // `<pad>` and `<bos>` can never be written, so a small vocabulary has that many fewer.
   const count = Math.min(TOP_TOKENS, logProbs.length - 2);
-  const ids = [...logProbs.keys()].sort((one, other) => logProbs[other] - logProbs[one]).slice(0, count);
+  const ids = greatest(logProbs, count);
   const names = tokenizer.tokens(ids);
   return ids.map((id, i) => [names[i], id, rounded(Math.exp(logProbs[id]))]);
 }

@@ -64,6 +64,19 @@ export function argmax(x) {
   return best;
 }
 
+/** The numbers of the `count` greatest ones, the greatest first; of equal ones, the first one first. */
+export function greatest(x, count) {
+  const best = [];
+  for (let i = 0; i < x.length; i++) {
+    if (best.length === count && !(x[i] > x[best[count - 1]])) continue;
+    let place = best.length;
+    while (place > 0 && x[i] > x[best[place - 1]]) place--;
+    best.splice(place, 0, i);
+    if (best.length > count) best.pop();
+  }
+  return best;
+}
+
 /** log softmax(z), (V,). A number of minus infinity stays so. */
 export function logSoftmax(z) {
   const most = z[argmax(z)];
@@ -96,11 +109,12 @@ export class Matrix {
 
   /** W x: (columns,) -> (rows,). */
   times(x) {
-    const product = zeros(this.rows);
-    for (let i = 0; i < this.rows; i++) {
+    const { values, rows, columns } = this;
+    const product = zeros(rows);
+    for (let i = 0; i < rows; i++) {
       const start = i * this.width + this.first;
       let total = 0;
-      for (let j = 0; j < this.columns; j++) total += this.values[start + j] * x[j];
+      for (let j = 0; j < columns; j++) total += values[start + j] * x[j];
       product[i] = total;
     }
     return product;
