@@ -31,12 +31,17 @@ def load(
 
     Raises ExperimentError where there is no such model, or it is broken.
     """
-    if not str(model).startswith(("runs:/", "models:/")):
+    if not is_in_mlflow(model):
         return load_predictor(Path(model), device, allow)
     from attnlab.runs.stored_models import download_model  # costs an import of mlflow
 
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         return load_predictor(download_model(str(model), Path(folder), tracking_uri), device, allow)
+
+
+def is_in_mlflow(model: str | Path) -> bool:
+    """Whether this names a model in MLflow, not a folder."""
+    return str(model).startswith(("runs:/", "models:/"))
 
 
 def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:

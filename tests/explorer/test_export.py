@@ -7,13 +7,18 @@ import re
 from pathlib import Path
 
 import pytest
+import tokenizers
 import yaml
 from tokenizers import pre_tokenizers
 
+from attnlab.batch import SPECIAL_TOKENS
 from attnlab.commands import main
 from attnlab.config.target import class_named
 from attnlab.data.corpus import Cleaning
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
+from attnlab.explorer import export
 from attnlab.explorer.export import SUPPORTED, exported, page_with, unsupported
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.fast import speed_up
@@ -101,6 +106,75 @@ def test_tokenizer_that_splits_in_another_way_is_refused(tiny_model):
     translator.target_tokenizer._backend.pre_tokenizer = pre_tokenizers.Digits()
     (problem,) = unsupported(translator)
     assert problem.startswith("data/tokenizer splits the target in a way that")
+
+
+def changed_tokenizer(trainer, change):
+    """A tokenizer whose description is changed, as another package may have trained it."""
+    described = trainer.train(["Ab a b Ab"]).as_json()
+    change(described)
+    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(described)))
+
+
+def lower_case_before_the_normal_form(described):
+    described["normalizer"]["normalizers"][:2] = [{"type": "Lowercase"}, {"type": "NFKC"}]
+
+
+def second_normal_form(described):
+    described["normalizer"]["normalizers"].insert(1, {"type": "NFD"})
+
+
+def token_that_is_found_in_texts(described):
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    described["added_tokens"] = [{"id": 4, "content": "Ab", "special": False, **flags}]
+
+
+def texts_cut_off(described):
+    described["truncation"] = {
+        "direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0
+    }  # fmt: skip
+
+
+def gap_in_the_ids(described):
+    vocabulary = described["model"]["vocab"]
+    vocabulary[max(vocabulary, key=vocabulary.__getitem__)] += 1
+
+
+def subwords_of_another_model(described):
+    described["model"] = {
+        "type": "Unigram", "unk_id": 1, "byte_fallback": False,
+        "vocab": [[token, 0.0] for token in (*SPECIAL_TOKENS, "a")],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lower_case_before_the_normal_form,
+        second_normal_form,
+        token_that_is_found_in_texts,
+        texts_cut_off,
+        gap_in_the_ids,
+        subwords_of_another_model,
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_tokenizer_of_another_package_is_refused(tiny_model, change):
+    trainer = WordTrainer(min_frequency=1, lowercase=True, normalization="nfkc")
+    translator = build_character_translator(tiny_model)
+    translator.target_tokenizer = changed_tokenizer(trainer, lambda described: None)
+    assert unsupported(translator) == []
+    translator.target_tokenizer = changed_tokenizer(trainer, change)
+    (problem,) = unsupported(translator)
+    assert problem.startswith("data/tokenizer splits the target in a way that")
+
+
+def test_models_that_no_browser_could_open_are_refused(tiny_model, monkeypatch):
+    translator = build_character_translator(tiny_model)
+    size = len(exported("a", translator)["weights"])
+    monkeypatch.setattr(export, "MOST_WEIGHTS", size + 4)
+    page_with({"a": translator})
+    with pytest.raises(ExperimentError, match=r"the weights would take .* export fewer models"):
+        page_with({"a": translator, "b": translator})
 
 
 def test_tied_weights_are_stored_once(tiny_model):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import uvicorn
 import yaml
 from entry_points import PIPELINES, Command, Ended, mlflow_client, succeeded
 from lab_extras.encoders import ConvolutionalEncoder
@@ -16,9 +17,11 @@ from lab_extras.metrics import Repetition
 from lab_extras.tagging.predictor import SentenceTagger
 from lab_extras.tagging.task import Tagging
 from lab_extras.weights import SoftmaxWithSink
+from starlette.testclient import TestClient
 from test_refusals import refused
 
 import attnlab
+from attnlab.commands import main
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.corpus_metric import CorpusMetric
@@ -87,6 +90,28 @@ def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
     assert isinstance(translator("4 0 7").text, str)
     weights = translator("4 0 7").attention
     assert (weights.sum(axis=1) < 1).all()  # the sink has the rest
+
+
+def test_model_of_foreign_parts_is_explored_where_they_are_allowed_and_never_exported(
+    trained: Ended,
+    folder: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = str(the_model(folder))
+    assert main(["export", model, str(folder / "page.html")]) == 1
+    assert f"{model}: model names lab_extras.decoders.GatedDecoder, " in capfd.readouterr().err
+    assert not (folder / "page.html").exists()
+
+    assert main(["explore", model, "--no-browser"]) == 1
+    assert "--allow lab_extras.decoders" in capfd.readouterr().err
+    served: list[Any] = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, **_: served.append(server))
+    assert main(["explore", model, "--no-browser", "--port", "0", "--allow", "lab_extras"]) == 0
+    client = TestClient(served[0].config.app, base_url="http://localhost")
+    assert client.get("/api/about").json()["command"].endswith(" --allow lab_extras")
+    answer = client.post("/api/translate", json={"model": model, "text": "4 0 7"}).json()
+    assert answer["attention"]
 
 
 def test_evaluation_of_foreign_parts_names_the_choices_that_allow_them(

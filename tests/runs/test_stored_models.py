@@ -5,13 +5,18 @@ from __future__ import annotations
 import shutil
 
 import mlflow
+import numpy as np
 import pytest
+from PIL import Image
 from tiny_folders import SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.explorer.formed import formed, trainings_of
 from attnlab.runs.moved_store import DATABASE_NAME
-from attnlab.runs.run_folder import RunRecord
+from attnlab.runs.run_folder import HEAT_MAPS, OUTBOX, RunRecord
+from attnlab.runs.stored_models import download_formed
 from attnlab.runs.tracking import MlflowTracking
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator
@@ -41,7 +46,8 @@ def filled(tmp_path_factory, folders, fresh_database):
         point.mkdir(parents=True)
         shutil.copytree(folder, point / "model")
         with settings.start(runs, point, RunRecord({"seed": 1}, alias, "d" * 64)) as run:
-            pass
+            if alias == "champion":
+                log_validations(run)
         mlflow.set_tracking_uri(settings.address(runs))
         client = mlflow.MlflowClient()
         (output,) = client.get_run(run.run_id).outputs.model_outputs
@@ -49,6 +55,21 @@ def filled(tmp_path_factory, folders, fresh_database):
         client.set_registered_model_alias("dates", alias, version)
         ids.append(run.run_id)
     return project, ids
+
+
+def log_validations(run):
+    """What three validations give MLflow."""
+    for step in (0, 50, 100):
+        name = f"step_{step:06}"
+        picture = run.folder / OUTBOX / HEAT_MAPS / name / "sentence_1.png"
+        picture.parent.mkdir(parents=True)
+        Image.new("RGB", (4, 4)).save(picture)
+        weights = np.array([[1.0 - step / 200, step / 200]])
+        map_of_step = AttentionMap(["나는", "<eos>"], ["I"], weights, wrong_targets=[])
+        save_maps([map_of_step], picture.with_name("attention.npz"))
+        if step:
+            values = {"teacher_forced/token_nll": 100 / step, "free_running/bleu": step / 10}
+            run.log_metrics({f"validation/{key}": each for key, each in values.items()}, step)
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +105,36 @@ def test_logged_model_is_loaded_by_the_address_that_mlflow_shows(filled, folders
     client = mlflow.MlflowClient("sqlite:///runs/mlflow.db")
     (output,) = client.get_run(filled[1][0]).outputs.model_outputs
     same_answers(load(f"models:/{output.model_id}"), load(folders[0]))
+
+
+@pytest.mark.parametrize("kind", ["run", "logged model", "version", "alias"])
+def test_attention_of_a_model_in_mlflow_is_found_as_it_formed(filled, kind, tmp_path):
+    run = filled[1][0]
+    (output,) = mlflow.MlflowClient("sqlite:///runs/mlflow.db").get_run(run).outputs.model_outputs
+    model = {
+        "run": f"runs:/{run}/model",
+        "logged model": f"models:/{output.model_id}",
+        "version": "models:/dates/1",
+        "alias": "models:/dates@champion",
+    }[kind]
+    training = trainings_of([model], tmp_path)[model]
+    answer = formed(training, None)
+    assert answer["steps"] == [0, 50, 100]
+    (sentence,) = answer["sentences"]
+    assert sentence["source"] == ["나는", "<eos>"]
+    found = [each["attention"] for each in sentence["maps"]]
+    assert found == [[[1.0, 0.0]], [[0.75, 0.25]], [[0.5, 0.5]]]
+    assert answer["loss"] == [(50, 2.0), (100, 1.0)]
+    assert answer["metric"] == {"name": "bleu", "points": [(50, 5.0), (100, 10.0)]}
+
+
+def test_long_training_in_mlflow_gives_some_of_its_validations(filled, tmp_path):
+    assert download_formed(f"runs:/{filled[1][0]}/model", tmp_path, most=2)
+    assert formed(tmp_path, None)["steps"] == [0, 100]
+
+
+def test_model_in_mlflow_whose_run_has_no_maps_has_no_training(filled, tmp_path):
+    assert trainings_of([f"runs:/{filled[1][1]}/model"], tmp_path) == {}
 
 
 def same_answers(loaded, expected):

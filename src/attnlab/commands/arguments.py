@@ -83,6 +83,7 @@ def add_explore(parsers: Any) -> None:
         "and test pairs with their gold alignment",
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    _add_allow(parser)
     parser.set_defaults(run="ask.explore")
 
 
@@ -109,6 +110,11 @@ def add_export(parsers: Any) -> None:
         "alignment",
     )  # fmt: skip
     parser.set_defaults(run="ask.export")
+
+
+def _add_allow(parser: argparse.ArgumentParser) -> None:
+    foreign = "module outside of attnlab that the model may use"
+    parser.add_argument("--allow", metavar="MODULE", action="append", default=[], help=foreign)
 
 
 def _model_parser(
@@ -145,8 +151,7 @@ def _model_parser(
         help="texts that are computed together; default: 64, and 1 at a terminal, where each line "
         "is answered at once",
     )  # fmt: skip
-    foreign = "module outside of attnlab that the model may use"
-    parser.add_argument("--allow", metavar="MODULE", action="append", default=[], help=foreign)
+    _add_allow(parser)
     change = parser.add_argument_group(
         "change the attention (positions count source tokens from 0)"
     )

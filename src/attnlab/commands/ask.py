@@ -78,7 +78,13 @@ def score(args: argparse.Namespace) -> None:
 def explore(args: argparse.Namespace) -> None:
     from attnlab.explorer import server  # costs an import of a web framework
 
-    server.explore(args.models, port=args.port, browser=not args.no_browser, data=args.data)
+    server.explore(
+        args.models,
+        port=args.port,
+        browser=not args.no_browser,
+        data=args.data,
+        allow=args.allow,
+    )
 
 
 def export(args: argparse.Namespace) -> None:

@@ -86,27 +86,41 @@ def experiment_identity(
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def target_modules(node: Any) -> Iterator[str]:
-    """The modules of the classes that a config names, at any depth."""
+def target_classes(node: Any) -> Iterator[str]:
+    """The classes that a config names, at any depth, with their modules."""
     if isinstance(node, Mapping):
         if isinstance(node.get("_target_"), str):
-            yield node["_target_"].rpartition(".")[0]
+            yield node["_target_"]
         for value in node.values():
-            yield from target_modules(value)
+            yield from target_classes(value)
     elif isinstance(node, list):
         for value in node:
-            yield from target_modules(value)
+            yield from target_classes(value)
 
 
-def foreign_modules(node: Any, allow: Collection[str] = ()) -> list[str]:
-    """The modules outside of attnlab whose classes a config names, without those in `allow`.
+def target_modules(node: Any) -> Iterator[str]:
+    """The modules of the classes that a config names, at any depth."""
+    for target in target_classes(node):
+        yield target.rpartition(".")[0]
+
+
+def foreign_classes(node: Any, allow: Collection[str] = ()) -> list[str]:
+    """The classes outside of attnlab that a config names, without those of modules in `allow`.
 
     A module in `allow` stands for the modules inside it, too.
     """
     allowed = (PACKAGE, *allowed_modules(allow))
     return sorted(
-        module for module in set(target_modules(node)) if not _is_inside_any(module, allowed)
+        target
+        for target in set(target_classes(node))
+        if not _is_inside_any(target.rpartition(".")[0], allowed)
     )
+
+
+def foreign_modules(node: Any, allow: Collection[str] = ()) -> list[str]:
+    """The modules of `foreign_classes`."""
+    modules = {target.rpartition(".")[0] for target in foreign_classes(node, allow)}
+    return sorted(modules)
 
 
 def allowed_modules(allow: Collection[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -63,6 +64,7 @@ from attnlab.model.input_feeding import (
     ExpectedEmbeddingFeeding,
     SoftmaxOutputFeeding,
 )
+from attnlab.model.model_folder import ForeignCodeError
 from attnlab.model.normalisers import Softmax, Sparsemax
 from attnlab.model.readouts import (
     AttentionalReadout,
@@ -144,6 +146,8 @@ NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # validations as fit.
 MOST_FORMED = 200_000
 VALIDATIONS = (100, 50, 25, 12)
+# Chromium reads no text of more than 512 MB.
+MOST_WEIGHTS = 400_000_000
 # A sped-up layer computes what the plain one does.
 PLAIN = {fast: plain for plain, fast in FASTER.items()}
 
@@ -159,23 +163,55 @@ def export(models: Sequence[str], path: Path, data: Path | None = None) -> None:
     Raises ExperimentError for a model that cannot be loaded or exported, with all that speaks
     against it.
     """
-    predictors = {name: load(name) for name in models}
-    page = page_with(predictors, data)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as downloads:
+        page = page_with(load_all(models), data, Path(downloads))
     with atomic_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def page_with(predictors: Mapping[str, Predictor], data: Path | None = None) -> str:
-    """The page of models by their names; arguments and errors as for `export`."""
+def load_all(models: Sequence[str]) -> dict[str, Predictor]:
+    """The models by their names.
+
+    Raises ExperimentError as `export`, also for models with classes outside of attnlab, whose code
+    is not run.
+    """
+    predictors = {}
+    problems = []
+    for name in models:
+        try:
+            predictors[name] = load(name)
+        except ForeignCodeError as error:
+            problems.append(
+                f"{name}: {error.section} names {', '.join(error.classes)}, which an exported page "
+                "cannot compute; it computes choices of attnlab (docs/live_page.md)"
+            )
+    if problems:
+        raise ExperimentError(problems)
+    return predictors
+
+
+def page_with(
+    predictors: Mapping[str, Predictor], data: Path | None = None, downloads: Path | None = None
+) -> str:
+    """The page of models by their names.
+
+    Arguments and errors as for `export`; `downloads` as for `trainings_of`.
+    """
     problems = []
     for name, predictor in predictors.items():
         problems += [f"{name}: {problem}" for problem in unsupported(predictor)]
+    size = sum(size_of_weights(predictor.model) for predictor in predictors.values())
+    if size > MOST_WEIGHTS:
+        problems.append(
+            f"the weights would take {size / 1e6:.0f} MB of the page, but browsers open no more "
+            f"than {MOST_WEIGHTS // 1_000_000} MB; export fewer models, or smaller ones"
+        )
     if problems:
         raise ExperimentError(problems)
 
     pages = {name: page_of(name, predictor) for name, predictor in predictors.items()}
     pairs = pairs_of(pages, open_data(pages, data))
-    trainings = trainings_of(predictors)
+    trainings = trainings_of(predictors, downloads)
     models = []
     for name, predictor in predictors.items():
         maps = small_formed(name, trainings[name], predictor) if name in trainings else None
@@ -326,6 +362,12 @@ def attention_config(attention: Any) -> dict[str, Any] | None:
     }
 
 
+def size_of_weights(model: nn.Module) -> int:
+    """The characters that the weights of a model take in a page."""
+    numbers = sum(weight.numel() for weight in model.parameters())
+    return numbers * 4 * 4 // 3  # four bytes each, and four characters for three bytes
+
+
 def packed_weights(model: nn.Module) -> tuple[str, dict[str, tuple[int, list[int]]]]:
     """The weights of a model in float32, as base64, and of each its start and its shape.
 
@@ -348,10 +390,12 @@ def packed_weights(model: nn.Module) -> tuple[str, dict[str, tuple[int, list[int
 
 def kind_of(tokenizer: Tokenizer) -> str | None:
     """The name of a tokenizer in TOKENIZERS; None for one that splits texts in another way."""
-    way = _way_of(tokenizer.as_json())
+    state = tokenizer.as_json()
+    way = _way_of(state)
     for name, trainer in TOKENIZERS.items():
         if way == _way_of(trainer.train(["a"]).as_json()):
-            return name
+            ids = sorted(state["model"]["vocab"].values())
+            return name if ids == [*range(len(ids))] else None
     return None
 
 
@@ -390,7 +434,8 @@ def html_page(models: Sequence[Mapping[str, Any]]) -> str:
 </head>
 <body>
 <div id="app"></div>
-<noscript>This page needs JavaScript.</noscript>
+<noscript>This page needs JavaScript. 자바스크립트를 켜야 이 페이지를 볼 수 있습니다.</noscript>
+<script>{OLD_BROWSER}</script>
 <script type="application/json" id="exported-models">{data}</script>
 <script type="module">import "explorer/engine/start.js";</script>
 </body>
@@ -401,8 +446,18 @@ def html_page(models: Sequence[Mapping[str, Any]]) -> str:
 # The page may ask nobody: neither this machine nor any other.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
-    "img-src data: blob:"
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
+
+# In the words of old browsers; a newer one draws the page over it.
+OLD_BROWSER = """
+if (!("supports" in HTMLScriptElement && HTMLScriptElement.supports("importmap")
+  && String.prototype.isWellFormed && CSS.supports("selector(:has(a))"))) {
+  document.getElementById("app").textContent = "This browser is too old for this page. It needs "
+    + "Chrome or Edge 111, Firefox 121, Safari 16.4, or a newer version. "
+    + "이 페이지를 보려면 더 새로운 브라우저가 필요합니다.";
+}
+"""
 
 
 def page_modules() -> dict[str, str]:
@@ -500,10 +555,15 @@ def _way_of(state: Mapping[str, Any]) -> Any:
     """How a tokenizer splits and joins text, but for its normal form, case and vocabulary."""
     if (state["normalizer"] or {}).get("type") != "Sequence":
         return None
-    free = (*NORMAL_FORMS, "Lowercase")
-    steps = [step for step in _steps_of(state) if step["type"] not in free]
+    # A normal form comes first and the case second, each once at most.
+    steps = _steps_of(state)
+    if steps and steps[0]["type"] in NORMAL_FORMS:
+        steps = steps[1:]
+    if steps and steps[0]["type"] == "Lowercase":
+        steps = steps[1:]
     model = {key: each for key, each in state["model"].items() if key not in ("vocab", "merges")}
-    return steps, state["pre_tokenizer"], model, state["post_processor"], state["decoder"]
+    others = {key: each for key, each in state.items() if key not in ("normalizer", "model")}
+    return steps, model, others
 
 
 def _cell_of(layer: nn.Module) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.api import is_in_mlflow
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
 from attnlab.evaluation.evaluation_files import read_history
 from attnlab.evaluation.formed_attention import has_formed, read_validations
@@ -22,14 +23,27 @@ METRICS = ("exact_match", "bleu", "accuracy")  # where the monitor of the traini
 Points = Sequence[tuple[int, float]]
 
 
-def trainings_of(models: Iterable[str]) -> dict[str, Path]:
-    """The folder of the training of each model that has one with maps; models as `load` takes."""
+def trainings_of(models: Iterable[str], downloads: Path | None = None) -> dict[str, Path]:
+    """The folder of the training of each model that has one with maps; models as `load` takes.
+
+    downloads: a folder for what MLflow has of its models; None leaves these out.
+    """
     found = {}
-    for name in models:
-        training = training_of(Path(name))
+    for number, name in enumerate(models):
+        if is_in_mlflow(name):
+            training = None if downloads is None else downloaded(name, downloads / str(number))
+        else:
+            training = training_of(Path(name))
         if training is not None:
             found[name] = training
     return found
+
+
+def downloaded(model: str, folder: Path) -> Path | None:
+    """The folder, with the maps and curves of the training of a model in MLflow; None for none."""
+    from attnlab.runs.stored_models import download_formed  # costs an import of mlflow
+
+    return folder if download_formed(model, folder, MOST_VALIDATIONS) else None
 
 
 def training_of(folder: Path) -> Path | None:
@@ -40,7 +54,7 @@ def training_of(folder: Path) -> Path | None:
     """
     folder = folder.resolve()
     if not (folder / "model.json").is_file():
-        return None  # a model of MLflow
+        return None  # a model that was made in memory
     point = Path("points", read_facts(folder).identity, "training")
     candidates = []
     for above in folder.parents:

@@ -9,6 +9,7 @@ import hashlib
 import re
 import shlex
 import socket
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -61,6 +62,7 @@ def explore(
     browser: bool = True,
     data: Corpora = None,
     command: str | None = None,
+    allow: Sequence[str] = (),
 ) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
@@ -71,15 +73,17 @@ def explore(
         data: a folder of prepared data, whose test split the page offers; or for each model, by its
             name, a folder of its own.
         command: that starts this server again; None for `attnlab explore`.
+        allow: modules outside of attnlab whose classes the models may name.
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
     torch.set_num_threads(1)  # one sentence is too little work for several
-    with listen(port) as listening:
+    with listen(port) as listening, tempfile.TemporaryDirectory(prefix="attnlab-") as downloads:
         found = listening.getsockname()[1]
         if command is None:
-            command = start_command(models, found, data)
-        app = application({name: load(name) for name in models}, data, command)
+            command = start_command(models, found, data, allow)
+        predictors = {name: load(name, allow=allow) for name in models}
+        app = application(predictors, data, command, Path(downloads))
 
         address = f"http://{HOSTS[0]}:{found}/"
         is_taken = port is None and found != DEFAULT_PORT
@@ -112,20 +116,28 @@ def listen(port: int | None) -> socket.socket:
     raise ExperimentError(f"--port {port} cannot be used ({problem}); choose another one, or 0")
 
 
-def start_command(models: Sequence[str], port: int, data: Corpora) -> str:
+def start_command(
+    models: Sequence[str], port: int, data: Corpora, allow: Sequence[str] = ()
+) -> str:
     """The `attnlab explore` that starts this server again, at the same address."""
     words = ["attnlab", "explore", *models, "--port", str(port)]
     if isinstance(data, Path):
         words += ["--data", str(data)]
+    for module in allow:
+        words += ["--allow", module]
     return shlex.join(words)
 
 
 def application(
-    models: Mapping[str, Predictor], data: Corpora = None, command: str = ""
+    models: Mapping[str, Predictor],
+    data: Corpora = None,
+    command: str = "",
+    downloads: Path | None = None,
 ) -> Starlette:
     """The web application of models by their names, with the test split of prepared data.
 
     command: that starts it, which the page shows where the server has stopped.
+    downloads: a folder for what MLflow has of the models' trainings; None leaves it out.
 
     Raises ExperimentError for a model that has no page, and for data that none of them reads.
     """
@@ -135,7 +147,7 @@ def application(
     # The analyses run in threads, and an analysis may put hooks on the model.
     lock = threading.Lock()
     tables = loss_tables(pages, opened, lock)
-    trainings = trainings_of(models)
+    trainings = trainings_of(models, downloads)
 
     def answer(name: str, body: Any) -> Any:
         model = body.get("model")

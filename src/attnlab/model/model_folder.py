@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, overload
@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.config.identity import foreign_modules
+from attnlab.config.identity import foreign_classes, foreign_modules
 from attnlab.config.part import Part
 from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError
@@ -223,14 +223,26 @@ def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
 
 
+class ForeignCodeError(ExperimentError):
+    """A section of a model folder names classes of modules that are not allowed."""
+
+    def __init__(
+        self, problems: str | Sequence[str], section: str = "", classes: Sequence[str] = ()
+    ) -> None:
+        super().__init__(problems)
+        self.section, self.classes = section, classes
+
+
 def refuse_foreign(config: Mapping[str, Any], section: str, allow: Collection[str]) -> None:
-    """Raise ExperimentError where a section names classes of modules that are not allowed."""
+    """Raise ForeignCodeError where a section names classes of modules that are not allowed."""
     foreign = foreign_modules(config.get(section), allow)
     if foreign:
-        raise ExperimentError(
+        raise ForeignCodeError(
             f"{section} of this model folder names classes of {', '.join(foreign)}; loading it "
             f"would run that code. Where you trust it, allow it: allow={tuple(foreign)!r} in "
-            f"Python, {' '.join(f'--allow {module}' for module in foreign)} at the shell"
+            f"Python, {' '.join(f'--allow {module}' for module in foreign)} at the shell",
+            section,
+            foreign_classes(config.get(section), allow),
         )
 
 
