@@ -7,7 +7,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from attnlab.explorer.export import page_with
+from attnlab.explorer.export import OLD_BROWSER, page_with
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.step_numbers import step_numbers
@@ -30,10 +30,10 @@ VIEWS = [
 def opened(visit_file, tmp_path):
     """Exports models and opens the page."""
 
-    def open_page(models, address="", data=None):
+    def open_page(models, address="", data=None, **context):
         path = tmp_path / "page.html"
         path.write_text(page_with(models, data), encoding="utf-8")
-        return visit_file(path, address)
+        return visit_file(path, address, **context)
 
     return open_page
 
@@ -140,6 +140,62 @@ def test_embedded_page_shows_what_its_address_says_and_no_title(opened, translat
     seen.page.locator("[role=tab]").nth(0).click()
     seen.settle()
     assert seen.page.evaluate("history.length") == places  # Back leaves the lesson, not the view
+
+
+@pytest.mark.parametrize("setting", ["fbclid=IwAR0x", "step=last", "changes={", "models"])
+def test_setting_of_the_address_that_means_nothing_is_left_out(opened, translator, setting):
+    seen = opened({"a": translator()}, f"?{setting}&text={quote(TEXT)}")
+    seen.wait(TEXT)
+    assert seen.page.get_by_role("alert").count() == 0
+    assert seen.page.locator("figure[data-key=own]").count() == 1
+
+
+def test_step_of_the_address_behind_the_last_one_shows_no_error(opened, translator):
+    seen = opened({"a": translator()}, f"?step=99&view=numbers&text={quote(TEXT)}")
+    seen.wait(TEXT)
+    assert seen.page.get_by_role("alert").count() == 0
+
+
+def test_link_is_shown_where_the_page_may_not_copy_it(opened, translator):
+    seen = opened({"a": translator()}, f"?text={quote(TEXT)}")
+    shown = []
+    seen.page.on("dialog", lambda dialog: (shown.append(dialog.default_value), dialog.dismiss()))
+    seen.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    seen.page.get_by_role("button", name="Copy link").click()
+    assert shown == [seen.page.url]
+
+
+def test_browser_without_import_maps_is_told_what_it_lacks(browser):
+    page = browser.new_page()
+    page.set_content("<div id='app'></div>")
+    page.evaluate(OLD_BROWSER)
+    assert page.locator("#app").inner_text() == ""
+    page.evaluate("delete HTMLScriptElement.supports")
+    page.evaluate(OLD_BROWSER)
+    assert "Firefox 121" in page.locator("#app").inner_text()
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_no_view_is_wider_than_the_window_or_breaks_a_rule(
+    opened, translator, corpus, width, scheme
+):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    tokenizers = (corpus.source_tokenizer, corpus.target_tokenizer)
+    models = {"a": translator(), "b": translator(tokenizers=tokenizers, attention="general")}
+    context = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    seen = opened(models, data=corpus.folder, locale="ko-KR", **context)
+    seen.type(TEXT)
+    tabs = seen.page.get_by_role("tab")
+    assert tabs.count() == len(VIEWS)
+    for number in range(len(VIEWS)):
+        tabs.nth(number).click()
+        seen.settle()
+        assert seen.page.get_by_role("alert").count() == 0
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert axe.Axe().run(seen.page).response["violations"] == []
 
 
 def test_embedded_page_tells_the_page_around_it_how_high_it_is(opened, translator, tmp_path):

@@ -44,7 +44,12 @@ function relativeBox(now, base, update) {
 }
 
 async function copyLink(button, update) {
-  await navigator.clipboard.writeText(location.href);
+  try {
+    await navigator.clipboard.writeText(location.href);
+  } catch {
+    prompt(say("copyLink"), location.href); // a page over http, or in another one, may not write there
+    return;
+  }
   button.textContent = say("copied");
   setTimeout(() => update({}), 1500);
 }
