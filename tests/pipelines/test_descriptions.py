@@ -28,8 +28,8 @@ def the_run(folder: Path) -> Run:
 
 
 def command_in(description: str) -> list[str]:
-    """The last command of the description's block of shell commands, as a shell reads it."""
-    block = description.partition("```sh\n")[2].partition("```")[0].replace("\\\n", " ")
+    """The last command of the description's last block of shell commands, as a shell reads it."""
+    block = description.rpartition("```sh\n")[2].partition("```")[0].replace("\\\n", " ")
     return shlex.split(block.strip().splitlines()[-1])
 
 
