@@ -14,7 +14,7 @@ from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.recurrent import RecurrentEncoder
-from attnlab.model.normalisers import Softmax
+from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator

@@ -27,7 +27,8 @@ from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.encoders.encoder import Encoder
-from attnlab.model.normalisers import Normaliser, Softmax
+from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
@@ -348,7 +349,7 @@ def test_bind_partial_node_of_a_seam_is_the_same_as_without(own_module):
 
 
 def test_bind_node_of_a_seam_without_runtime_arguments_needs_no_partial():
-    node = {"_target_": "attnlab.model.normalisers.Softmax"}
+    node = {"_target_": "attnlab.model.normalisers.softmax.Softmax"}
     bound = bind_sections({"it": node}, {"it": Part[Normaliser]})
     assert isinstance(bound["it"](), Softmax)
 

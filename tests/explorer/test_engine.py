@@ -24,7 +24,7 @@ from attnlab.model.attention.cosine import CosineScore
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.mechanism import LinearProjection
-from attnlab.model.normalisers import Sparsemax
+from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.scopes import LocalP
 from attnlab.tasks.translation.translator import Translator
 from explored_models import build_character_translator, build_review_classifier

@@ -16,7 +16,7 @@ from lab_extras.encoders import ConvolutionalEncoder
 from lab_extras.metrics import Repetition
 from lab_extras.tagging.predictor import SentenceTagger
 from lab_extras.tagging.task import Tagging
-from lab_extras.weights import SoftmaxWithSink
+from lab_extras.weights import GainedSoftmax
 from starlette.testclient import TestClient
 from test_refusals import refused
 
@@ -36,7 +36,7 @@ CONF = Path(__file__).parent / "lab_extras" / "conf"
 SHORT = ("training.max_steps=20", "training.validate_every=10", "training.batching.size=16")
 TRACKED = ("tracking.system_metrics=false",)
 OWN_PARTS = (
-    "model/attention=euclidean", "model/normaliser=sink", "model/encoder=convolutional",
+    "model/attention=euclidean", "model/normaliser=gained", "model/encoder=convolutional",
     "model/decoder=gated", "data=numbers", "metrics=repetition", "pictures=entropy",
 )  # fmt: skip
 MODEL_OF_TAGGER = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8")
@@ -76,8 +76,8 @@ def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder
     entropy = "images/validation~attention~entropy+step+20+"
     assert any(path.startswith(entropy) for path in drawn)
     assert run.data.params["attention"] == "euclidean"
-    assert run.data.params["normaliser"] == "sink"
-    assert " · normaliser sink · " in run.info.run_name
+    assert run.data.params["normaliser"] == "gained"
+    assert " · normaliser gained · " in run.info.run_name
 
 
 def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
@@ -89,7 +89,7 @@ def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
     assert isinstance(translator.model.encoder, ConvolutionalEncoder)
     assert isinstance(translator("4 0 7").text, str)
     weights = translator("4 0 7").attention
-    assert (weights.sum(axis=1) < 1).all()  # the sink has the rest
+    assert (abs(weights.sum(axis=1) - 1) > 1e-3).all()  # as the gain that it has learned
 
 
 def test_model_of_foreign_parts_is_explored_where_they_are_allowed_and_never_exported(
@@ -155,8 +155,8 @@ FOLDERS = (PROJECT_CONF, CONF)
         (["data=numbers", "data.digits=4"], "bahdanau · digits 4 · numbers · seed 1"),
         (["model/encoder=convolutional"], "bahdanau · convolutional · dates · seed 1"),
         (
-            ["model/normaliser=sink", "model.normaliser.initial=0.5"],
-            "bahdanau · normaliser sink · normaliser initial 0.5 · dates · seed 1",
+            ["model/normaliser=gained", "model.normaliser.initial=0.5"],
+            "bahdanau · normaliser gained · normaliser initial 0.5 · dates · seed 1",
         ),
         (["task=tagging"], "bahdanau · comparisons · seed 1"),
     ],
@@ -169,12 +169,12 @@ def test_name_says_a_foreign_choice_and_what_differs_from_it(
 
 
 def test_params_are_foreign_choices_and_what_differs_from_them() -> None:
-    chosen = ["task=tagging", "model/normaliser=sink", "model.encoder.hidden_size=8"]
+    chosen = ["task=tagging", "model/normaliser=gained", "model.encoder.hidden_size=8"]
     params = shown_params(compose([SEARCH_PATH, *chosen]).logged, FOLDERS)
     assert (params["task"], params["data"], params["normaliser"]) == (
         "tagging",
         "comparisons",
-        "sink",
+        "gained",
     )
     settings = {name: value for name, value in params.items() if "." in name}
     assert settings == {"model.encoder.hidden_size": "8"}
@@ -347,11 +347,11 @@ def test_repetition_counts_neighbours() -> None:
     assert value == pytest.approx((100 / 3 + 0 + 0) / 3)
 
 
-def test_sink_takes_what_its_size_says() -> None:
+def test_rows_of_the_gained_softmax_sum_to_its_gain() -> None:
     import torch
 
-    weights = SoftmaxWithSink(initial=0.0)(torch.zeros(1, 3))
-    torch.testing.assert_close(weights, torch.full((1, 3), 0.25))
+    weights = GainedSoftmax(initial=1.5)(torch.zeros(1, 3))
+    torch.testing.assert_close(weights, torch.full((1, 3), 0.5))
 
 
 def test_every_foreign_choice_is_a_file_that_attnlab_does_not_have() -> None:

@@ -43,6 +43,7 @@ SMALL = {
     "max_length": 12,
     "width": 2,
     "initial_scale": 1.0,
+    "k": 2,
 }
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 

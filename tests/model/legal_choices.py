@@ -129,6 +129,12 @@ RULES = [
         lambda attention, coverage: attention in BY_POSITION and coverage is not None,
     ),
     _rule(
+        "a renormalised window changes nothing",
+        lambda normaliser, scope: (
+            normaliser in ("hard", "gumbel") and scope == "local_p_renormalised"
+        ),
+    ),
+    _rule(
         "the location and uniform scores have no keys that heads could project",
         lambda attention, heads: attention in BY_POSITION and heads is not None,
     ),

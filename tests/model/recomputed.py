@@ -49,6 +49,29 @@ def sparsemax(x: Array) -> Array:
     return np.clip(x - low, 0, None)
 
 
+def entmax(x: Array, alpha: float) -> Array:
+    """By Newton's method on the threshold, from below."""
+    scaled, power = (alpha - 1) * x, 1 / (alpha - 1)
+    tau = scaled.max() - 1
+    for _ in range(100):
+        left = np.clip(scaled - tau, 0, None)
+        steepness = power * (left[left > 0] ** (power - 1)).sum()
+        tau = tau + ((left**power).sum() - 1) / steepness
+    return np.clip(scaled - tau, 0, None) ** power
+
+
+def sigmoid_weights(x: Array, b: Array) -> Array:
+    seen = sum(1 for each in x if each > -math.inf)
+    return 1 / (1 + seen * np.exp(-x - b))
+
+
+def top_k(x: Array, k: int) -> Array:
+    """Tokens without a rank among the first k have no term in the sum."""
+    powers = np.exp(x - x.max())
+    rank = np.array([(x > each).sum() for each in x])
+    return np.where(rank < k, powers, 0) / powers[rank < k].sum()
+
+
 def gate(one: Array, other: Array, start: int, size: int, function: str) -> Array:
     total = (one + other)[start : start + size]
     return {"sigmoid": logistic, "tanh": np.tanh}[function](total)
@@ -65,7 +88,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "outer": lambda x, y: np.einsum("a,b->ab", x, y),
     "add": lambda *terms: sum(terms),
     "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
+    "divide": lambda x, y: x / y if y != 0 else 0 * x,
     "total": lambda x: math.fsum(x),
     "sum_of_rows": lambda A: np.einsum("ts->s", A),
     "unit": unit,
@@ -74,6 +97,12 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "relu": lambda x: np.where(x > 0, x, 0.0),
     "softmax": softmax,
     "sparsemax": sparsemax,
+    "entmax": entmax,
+    "sigmoid_weights": sigmoid_weights,
+    "softmax_with_sink": lambda x, b: np.exp(x) / (np.exp(b) + np.exp(x).sum()),
+    "tempered_softmax": lambda x, a: softmax(x * math.exp(-a)),
+    "top_k": top_k,
+    "greatest": lambda x: np.where(x == x.max(), 1.0, 0.0),
     "mask": lambda e, m: np.array([x if seen else -math.inf for x, seen in zip(e, m, strict=True)]),
     "window": lambda places, p, width: (np.abs(places - p) <= width) * 1.0,
     "gaussian": lambda places, p, sigma: np.exp(-0.5 * np.square((places - p) / sigma)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from composed_variants import usual_first
 from legal_choices import ATTENDING, SCOPES, SCORES, WITHOUT_CONTEXT_IN_READOUT
 
 from attnlab.batch import Padding
@@ -26,7 +27,7 @@ CHOICES = [
         {"decoder": decoder, "context": context, "readout": readout(context)}
         for decoder, context in ATTENDING
     ),
-    {"normaliser": "sparsemax"},
+    *({"normaliser": name} for name in usual_first("normaliser")[1:]),
     {"coverage": 1.0},
     {"heads": 2},
     {"input_feeding": "attentional_hidden", "decoder": "step_then_attend"},
@@ -144,7 +145,7 @@ def test_mask_of_the_pads_can_be_put_on(tiny_model, batch):
 
 
 def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
-    for normaliser in ("softmax", "sparsemax"):
+    for normaliser in usual_first("normaliser"):
         unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(
             batch, intervention=Intervention(hide="all")
         )

@@ -20,7 +20,7 @@ from attnlab.model.attention.memory import Memory
 from attnlab.model.classifier import Classifier
 from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.readouts import Readout
 from attnlab.model.scopes import Scope, Window
 from attnlab.model.seq2seq import Seq2Seq

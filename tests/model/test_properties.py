@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.model.normalisers import Sparsemax
+from attnlab.model.normalisers.sparsemax import Sparsemax
 
 scores = st.lists(st.floats(-20, 20), min_size=1, max_size=8).map(
     lambda z: torch.tensor(z, dtype=torch.float64)

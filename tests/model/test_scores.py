@@ -20,7 +20,7 @@ from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.score import Score, additive
 from attnlab.model.encoders.encoder import Encoded
-from attnlab.model.normalisers import Softmax
+from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import GlobalScope, LocalP
 

@@ -126,8 +126,14 @@ def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
 @pytest.mark.parametrize("heads", [None, 2])
 @pytest.mark.parametrize("coverage", [None, 0.7])
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+@pytest.mark.parametrize(
+    ("normaliser", "scope"),
+    [
+        pair
+        for pair in itertools.product(FACTORS["normaliser"], SCOPES)
+        if refusal(dict(zip(("normaliser", "scope"), pair, strict=True))) is None
+    ],
+)
 def test_each_scope_with_heads_and_coverage(
     normaliser, scope, coverage, heads, decoder, tiny_model, pairs
 ):

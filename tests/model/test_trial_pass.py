@@ -14,7 +14,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.recurrence import RecurrentState, StateShape
 from attnlab.model.trial_pass import trial_batch
 

@@ -35,7 +35,7 @@ from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import Scope, Window

@@ -65,7 +65,14 @@ from attnlab.model.input_feeding import (
     SoftmaxOutputFeeding,
 )
 from attnlab.model.model_folder import ForeignCodeError
-from attnlab.model.normalisers import Softmax, Sparsemax
+from attnlab.model.normalisers.entmax import Entmax
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.learned_temperature import LearnedTemperature
+from attnlab.model.normalisers.sigmoid import Sigmoid
+from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
+from attnlab.model.normalisers.sparsemax import Sparsemax
+from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.readouts import (
     AttentionalReadout,
     MaxoutReadout,
@@ -109,7 +116,16 @@ SUPPORTED: dict[str, dict[type, str]] = {
         UniformScore: "uniform",
     },
     "model/projection": {LinearProjection: "linear"},
-    "model/normaliser": {Softmax: "softmax", Sparsemax: "sparsemax"},
+    "model/normaliser": {
+        Softmax: "softmax",
+        Sparsemax: "sparsemax",
+        Entmax: "entmax, adaptive_entmax",
+        Sigmoid: "sigmoid",
+        SoftmaxWithSink: "softmax1, softmax_with_sink",
+        LearnedTemperature: "learned_temperature",
+        TopK: "top_k",
+        Hard: "hard, gumbel",
+    },
     "model/scope": {GlobalScope: "global", LocalM: "local_m", LocalP: "local_p"},
     "model/coverage": {Coverage: "see2017"},
     "model/heads": {MultiHeadAttention: "multi", Attention: "one"},
@@ -352,7 +368,11 @@ def attention_config(attention: Any) -> dict[str, Any] | None:
         "score": _name(score),
         "query_size": getattr(score, "query_size", None),
         "projected": head.score is not score,
-        "normaliser": _name(head.normaliser),
+        "normaliser": {
+            "name": _name(head.normaliser),
+            "alpha": getattr(head.normaliser, "fixed_alpha", None),
+            "k": getattr(head.normaliser, "k", None),
+        },
         "scope": {
             "name": _name(scope),
             "width": getattr(scope, "width", None),
@@ -416,10 +436,9 @@ def tokenizer_config(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def html_page(models: Sequence[Mapping[str, Any]]) -> str:
     """The explorer's page with its modules, its style, the engine and the models inside."""
-    imports = {name: _data_url(without_comments(text)) for name, text in page_modules().items()}
+    modules = [_module(name, text) for name, text in page_modules().items()]
     # No token of a vocabulary may end the script.
     data = _compact(models).replace("<", "\\u003c")
-    import_map = json.dumps({"imports": imports}, ensure_ascii=False)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -430,7 +449,7 @@ def html_page(models: Sequence[Mapping[str, Any]]) -> str:
 <title>attnlab explorer</title>
 <link rel="icon" href="data:,">
 <style>{page_style()}</style>
-<script type="importmap">{import_map}</script>
+{"".join(modules)}<script>{IMPORT_MAP}</script>
 </head>
 <body>
 <div id="app"></div>
@@ -448,6 +467,19 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
+
+# A file has no addresses for its modules: each becomes a data: URL.
+IMPORT_MAP = """
+const imports = {};
+for (const module of document.querySelectorAll("script[data-module]")) {
+  const text = encodeURIComponent(module.textContent);
+  imports[module.dataset.module] = `data:text/javascript;charset=utf-8,${text}`;
+}
+const map = document.createElement("script");
+map.type = "importmap";
+map.textContent = JSON.stringify({ imports });
+document.head.append(map);
+"""
 
 # In the words of old browsers; a newer one draws the page over it.
 OLD_BROWSER = """
@@ -491,10 +523,11 @@ def _compact(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
-def _data_url(script: str) -> str:
-    """A script as a URL that stays readable: only what a URL or HTML would take away is encoded."""
-    encoded = re.sub(r"[%#<\\\x00-\x1f]", lambda found: f"%{ord(found[0]):02X}", script)
-    return f"data:text/javascript;charset=utf-8,{encoded}"
+def _module(name: str, script: str) -> str:
+    """A module as text of the page, from which IMPORT_MAP makes an address."""
+    text = without_comments(script)
+    assert not re.search("</script|<!--", text, re.IGNORECASE), name  # they would end the text
+    return f'<script type="text/plain" data-module="{name}">\n{text}</script>\n'
 
 
 def _parts(predictor: Any) -> list[tuple[str, Any]]:

@@ -23,7 +23,7 @@ from attnlab.model.attention.score import Score
 from attnlab.model.dropout import Dropout, Rate
 from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope
 
 

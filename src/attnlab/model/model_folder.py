@@ -46,6 +46,8 @@ FORMER_CLASSES = {
         "attnlab.model.decoders.step_then_attend.StepThenAttend"
     ),
     "attnlab.model.encoder.Encoder": "attnlab.model.encoders.recurrent.RecurrentEncoder",
+    "attnlab.model.normalisers.Softmax": "attnlab.model.normalisers.softmax.Softmax",
+    "attnlab.model.normalisers.Sparsemax": "attnlab.model.normalisers.sparsemax.Sparsemax",
     "attnlab.training.settings.TranslationTraining": (
         "attnlab.tasks.translation.settings.TranslationTraining"
     ),

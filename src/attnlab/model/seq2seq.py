@@ -21,7 +21,7 @@ from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.encoders.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
 from attnlab.model.scopes import Scope

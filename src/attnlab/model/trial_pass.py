@@ -20,7 +20,7 @@ from attnlab.config.identity import PACKAGE
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.recurrence import RecurrentState
 
 WORD = 4  # the first token id that is not special

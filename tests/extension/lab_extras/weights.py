@@ -5,23 +5,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 
 
-class SoftmaxWithSink(Normaliser):
-    """w_i = exp(z_i) / (exp(b) + sum_j exp(z_j)): a part of the attention may go to no token.
+class GainedSoftmax(Normaliser):
+    """w_i = g exp(z_i) / sum_j exp(z_j): the model learns how long a context is.
 
     Args:
-        initial: value of b, which is learned.
+        initial: value of g, which is learned.
     """
 
     rows_sum_to_one = False
 
     def __init__(self, initial: float) -> None:
         super().__init__()
-        self.sink = nn.Parameter(torch.tensor([initial]))
+        self.gain = nn.Parameter(torch.tensor([initial]))
 
     def forward(self, scores: Tensor) -> Tensor:
-        sink = self.sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
-        weights = torch.cat([scores, sink], dim=-1).softmax(-1, dtype=torch.float32)
-        return weights[..., :-1]
+        weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        return self.gain * weights

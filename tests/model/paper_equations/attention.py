@@ -60,7 +60,8 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, coverage=None):
     elif choice.scope.startswith("local_p"):
         inside, emphasis = local_p(part(w, "scope."), s, n, choice.width)
     weights = np.zeros(n)
-    weights[inside] = NORMALISERS[choice.normaliser](scores[inside]) * emphasis[inside]
+    normalise = NORMALISERS[choice.normaliser]
+    weights[inside] = normalise(scores[inside], part(w, "normaliser.")) * emphasis[inside]
     return weights / weights.sum() if choice.scope == "local_p_renormalised" else weights
 
 

@@ -1,8 +1,9 @@
-"""From scores to weights."""
+"""From scores (S,) to weights (S,); w holds what a normaliser learns, by its names."""
 
 from __future__ import annotations
 
 import numpy as np
+from composed_variants import SMALL
 
 
 def softmax(z):
@@ -30,4 +31,56 @@ def log_softmax(z):
     return z - np.log(np.exp(z).sum())
 
 
-NORMALISERS = {"softmax": softmax, "sparsemax": sparsemax}
+def entmax(z, alpha):
+    """Peters, Niculae and Martins 2019: [(alpha - 1) z - tau]_+^(1 / (alpha - 1)) with sum 1.
+
+    tau is found by halving.
+    """
+    x = (alpha - 1) * z
+    below, above = x.max() - 1, x.max()
+    for _ in range(200):
+        tau = (below + above) / 2
+        if (np.maximum(0, x - tau) ** (1 / (alpha - 1))).sum() > 1:
+            below = tau
+        else:
+            above = tau
+    return np.maximum(0, x - tau) ** (1 / (alpha - 1))
+
+
+def sigmoid(z, b):
+    """Ramapuram et al. 2024, their offset -log n and one that is learned."""
+    return 1 / (1 + len(z) * np.exp(-z - b))
+
+
+def with_sink(z, b):
+    """Miller 2023: the sink is one more term of the sum."""
+    return np.exp(z) / (np.exp(b) + np.exp(z).sum())
+
+
+def top_k(z, k):
+    """Gupta et al. 2021: the others are not there. Equal scores stay or go together."""
+    weights = np.zeros(len(z))
+    kept = z >= sorted(z)[-min(k, len(z))]
+    weights[kept] = softmax(z[kept])
+    return weights
+
+
+def hard(z):
+    weights = np.zeros(len(z))
+    weights[list(z).index(max(z))] = 1
+    return weights
+
+
+NORMALISERS = {
+    "softmax": lambda z, w: softmax(z),
+    "sparsemax": lambda z, w: sparsemax(z),
+    "entmax": lambda z, w: entmax(z, 1.5),
+    "adaptive_entmax": lambda z, w: entmax(z, 1 + 1 / (1 + np.exp(-w["a"]))),
+    "sigmoid": lambda z, w: sigmoid(z, w["b"]),
+    "softmax1": lambda z, w: with_sink(z, 0.0),
+    "softmax_with_sink": lambda z, w: with_sink(z, w["b"]),
+    "learned_temperature": lambda z, w: softmax(z / np.exp(w["a"])),
+    "top_k": lambda z, w: top_k(z, SMALL["k"]),
+    "hard": lambda z, w: hard(z),
+    "gumbel": lambda z, w: hard(z),  # as searches and validations see it
+}

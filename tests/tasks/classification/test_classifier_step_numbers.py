@@ -18,7 +18,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.scaled_dot import ScaledDotScore
 from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.recurrent import RecurrentEncoder
-from attnlab.model.normalisers import Softmax
+from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope, LocalP
 from attnlab.tasks.classification.analysis import classify
 from attnlab.tasks.classification.classifier import SentenceClassifier

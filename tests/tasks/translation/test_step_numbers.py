@@ -13,7 +13,7 @@ import torch
 from composed_variants import VARIANTS, Variant, build
 from lab_extras.decoders import GatedDecoder
 from lab_extras.scores import EuclideanScore
-from lab_extras.weights import SoftmaxWithSink
+from lab_extras.weights import GainedSoftmax
 from recomputed import check_symbols
 
 import attnlab.explorer
@@ -220,12 +220,12 @@ def test_numbers_under_an_intervention_end_as_the_model(tiny_model, intervene) -
 
 def test_score_and_weights_from_outside_are_taken_from_the_model(tiny_model) -> None:
     model = tiny_model(attention=Part(EuclideanScore, temperature=2.0))
-    model.decoder.attention.normaliser = SoftmaxWithSink(0.5).double()
+    model.decoder.attention.normaliser = GainedSoftmax(0.5).double()
     sheet, taken = sheet_at(translator_of(model), 2)
     e, alpha = sheet.symbols["e"], sheet.symbols["α"]
     assert (e.operation, e.part) == ("module", "EuclideanScore")
-    assert (alpha.operation, alpha.part) == ("module", "SoftmaxWithSink")
-    assert sheet.symbols["Σα"].values < 1
+    assert (alpha.operation, alpha.part) == ("module", "GainedSoftmax")
+    assert sheet.symbols["Σα"].values == pytest.approx(0.5)
     check_symbols(sheet)
     check_end(sheet, taken)
 

@@ -3,7 +3,7 @@
 // Axes: S source length, H query, A keys, D values and context, N heads.
 
 import { changesWeights, shown, weighUnder } from "./intervention.js";
-import { NORMALISERS } from "./normalisers.js";
+import { normaliserOf } from "./normalisers.js";
 import { reweigh, scopeOf } from "./scopes.js";
 import { scoreOf } from "./scores.js";
 import { add, join, scale, split, weightedSum } from "./vectors.js";
@@ -14,7 +14,7 @@ export class Attention {
 
   constructor(config, weights) {
     this.score = scoreOf(config, weights.of("score"));
-    this.normalise = NORMALISERS[config.normaliser];
+    this.normaliser = normaliserOf(config.normaliser, weights.of("normaliser"));
     this.scope = scopeOf(config.scope, weights.of("scope"));
     this.coverage = config.coverage ? weights.vector("coverage.w.weight") : null; // (A,)
   }
@@ -52,7 +52,7 @@ export class Attention {
     const visible = keys.map((_, i) => (memory.mask?.[i] ?? true) && (window.inside?.[i] ?? true));
     const scores = energies.map((energy, i) => (visible[i] ? energy : -Infinity));
     // 3. Make weights of the scores, and average the values by them.
-    const weigh = (z) => reweigh(this.normalise(z), window);
+    const weigh = (z) => reweigh(this.normaliser.weigh(z), window);
     const change = memory.intervention;
     const weights = change === null ? weigh(scores) : weighUnder(change, scores, weigh, memory.positions, t);
     return { query, energies, visible, weights, context: weightedSum(weights, values), emphasis: window.emphasis, coverage };

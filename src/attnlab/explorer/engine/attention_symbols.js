@@ -3,6 +3,7 @@
 //
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 
+import { normaliserOf } from "./normalisers.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
 import { axis, base } from "./sheet.js";
 import { ENERGIES, KEYS } from "./score_symbols.js";
@@ -73,7 +74,8 @@ function attendWithHead(sheet, look, weights, number, asking, h, values) {
   const e = ENERGIES[config.score](sheet, score, query, keys);
   // 3. The mask, the weights and the context.
   const { visible, emphasis } = see(sheet, look, weights, asking, values.axes[0]);
-  const alpha = weigh(sheet, look, number, e, visible, emphasis);
+  const normaliser = normaliserOf(config.normaliser, weights.of("normaliser"));
+  const alpha = weigh(sheet, look, number, normaliser, e, visible, emphasis);
   const sum = sheet.compute("Σα", "sum_of_weights", "total", [alpha]);
   sheet.formula("{} = Σ {}", sum, alpha);
   const context = sheet.compute(sheet.head === null ? "c_t" : "c", "context", "weighted_sum", [alpha, values]);
@@ -156,7 +158,7 @@ function joinedMask(sheet, mask, inside) {
 }
 
 /** The weights: the normaliser, with the mask before or after it, and the scope's factors. */
-function weigh(sheet, look, number, e, visible, emphasis) {
+function weigh(sheet, look, number, normaliser, e, visible, emphasis) {
   const { config, memory, masking, heads } = look;
   let scores = e;
   if (visible !== null && masking === "before") {
@@ -179,10 +181,7 @@ function weigh(sheet, look, number, e, visible, emphasis) {
     const name = isLast ? "α" : ["a", "a′", "a″"][i];
     const about = isLast ? "weights" : "weights_before_change";
     if (stage === "normalise") {
-      const operation = config.normaliser.toLowerCase();
-      const found = sheet.compute(name, about, operation, [weights]);
-      sheet.formula(`{} = ${operation}({})`, found, weights);
-      return found;
+      return normalise(sheet, normaliser, weights, name, about);
     }
     if (stage === "share out") {
       const whole = sheet.compute("Σa", "sum_of_weights", "total", [weights]);
@@ -196,6 +195,15 @@ function weigh(sheet, look, number, e, visible, emphasis) {
     sheet.formula("{} = {} ∘ {}", found, weights, factors);
     return found;
   }, scores);
+}
+
+/** The weights that a normaliser makes of the scores. */
+function normalise(sheet, { operation, formula, learned, number, settings }, scores, name, about) {
+  const of = [scores];
+  if (learned) of.push(sheet.weight(learned[1], learned[2], numberOf(number)));
+  const found = sheet.compute(name, about, operation, of, settings);
+  sheet.formula(formula, found, ...of);
+  return found;
 }
 
 /** Whether an intervention puts other weights in the place of the normaliser's. */

@@ -3,7 +3,7 @@
 // Axes: S source tokens, K any length that a product sums over. An array is {shape, data}: a number, a vector or a matrix,
 // row by row. Each operation takes the arrays that it reads, and behind them its settings.
 
-import { NORMALISERS } from "./normalisers.js";
+import { WEIGHTS } from "./normalisers.js";
 
 /** An array of this shape, () for a number. */
 export const arrayOf = (data, ...shape) => ({ shape, data: Float64Array.from(data) });
@@ -61,7 +61,8 @@ export const OPERATIONS = {
   outer: (one, other) => rowsOf([...one.data].map((x) => other.data.map((y) => x * y)), other.data.length),
   add: (...terms) => terms.slice(0, -1).reduce(add),
   multiply,
-  divide: (one, other) => pairwise(one, other, (x, y) => x / y),
+  /** 0 where there is nothing to divide, as of weights that the mask has all taken away. */
+  divide: (one, other) => pairwise(one, other, (x, y) => (y === 0 ? 0 : x / y)),
   total: (x) => numberOf(x.data.reduce((sum, one) => sum + one, 0)),
   sum_of_rows: (matrix) => vectorOf(columnSums(rows(matrix), width(matrix))),
   /** Each row divided by its length. */
@@ -72,8 +73,14 @@ export const OPERATIONS = {
   tanh,
   sigmoid,
   relu: (x) => map(x, (one) => Math.max(one, 0)),
-  softmax: (x) => vectorOf(NORMALISERS.Softmax(x.data)),
-  sparsemax: (x) => vectorOf(NORMALISERS.Sparsemax(x.data)),
+  softmax: (x) => vectorOf(WEIGHTS.softmax(x.data)),
+  sparsemax: (x) => vectorOf(WEIGHTS.sparsemax(x.data)),
+  entmax: (x, { alpha }) => vectorOf(WEIGHTS.entmax(x.data, alpha)),
+  sigmoid_weights: (x, offset) => vectorOf(WEIGHTS.sigmoid_weights(x.data, offset.data[0])),
+  softmax_with_sink: (x, sink) => vectorOf(WEIGHTS.softmax_with_sink(x.data, sink.data[0])),
+  tempered_softmax: (x, logTemperature) => vectorOf(WEIGHTS.tempered_softmax(x.data, logTemperature.data[0])),
+  top_k: (x, { k }) => vectorOf(WEIGHTS.top_k(x.data, k)),
+  greatest: (x) => vectorOf(WEIGHTS.greatest(x.data)),
   /** Minus infinity where nothing may be seen. */
   mask: (scores, visible) => pairwise(scores, visible, (score, isVisible) => (isVisible > 0 ? score : -Infinity)),
   /** 1 within `width` positions of the centre, else 0. */

@@ -110,6 +110,42 @@ const FUNCTIONS = {
     const tau = written(sheet.value(x, [seen]) - sheet.value(result, [seen]));
     return { cells: wholeOf(sheet, x), text: `max(0, ${written(sheet.value(x, place))} − ${bracketed(tau)})` };
   },
+  entmax(sheet, { of: [x], alpha }, place, result) {
+    const seen = range(sheet.size(x, 0)).find((i) => sheet.value(result, [i]) > 0);
+    const tau = (alpha - 1) * sheet.value(x, [seen]) - sheet.value(result, [seen]) ** (alpha - 1);
+    const [share, power] = [written(alpha - 1), written(1 / (alpha - 1))];
+    const text = `max(0, ${times(share, written(sheet.value(x, place)))} − ${bracketed(written(tau))})^${power}`;
+    return { cells: wholeOf(sheet, x), text };
+  },
+  sigmoid_weights(sheet, { of: [x, offset] }, place) {
+    const n = wholeOf(sheet, x).filter(([, at]) => Number.isFinite(sheet.value(x, at))).length;
+    return few(sheet, [[x, place], [offset, []]], (e, b) => `1 / (1 + ${n} · exp(−(${sum([e, b])})))`);
+  },
+  softmax_with_sink(sheet, { of: [x, sink] }, place) {
+    const own = written(sheet.value(x, place));
+    return few(sheet, [[sink, []], ...wholeOf(sheet, x)], (b, ...scores) =>
+      `exp(${own}) / (${sum([b, ...scores].map((score) => `exp(${score})`))})`);
+  },
+  tempered_softmax(sheet, { of: [x, logarithm] }, place) {
+    const own = written(sheet.value(x, place));
+    const temperature = written(Math.exp(sheet.value(logarithm, [])));
+    const cells = wholeOf(sheet, x);
+    const terms = cells.map(([, at]) => `exp(${written(sheet.value(x, at))} / ${temperature})`);
+    return { cells: [[logarithm, []], ...cells], text: `exp(${own} / ${temperature}) / (${sum(terms)})` };
+  },
+  top_k(sheet, { of: [x] }, place, result) {
+    const cells = wholeOf(sheet, x);
+    if (sheet.value(result, place) === 0) return { cells, text: "0" };
+    const kept = cells.filter(([, at]) => sheet.value(result, at) > 0);
+    const terms = kept.map(([, at]) => `exp(${written(sheet.value(x, at))})`);
+    return { cells, text: `exp(${written(sheet.value(x, place))}) / (${sum(terms)})` };
+  },
+  greatest(sheet, { of: [x] }, place, result) {
+    const cells = wholeOf(sheet, x);
+    const most = written(Math.max(...cells.map(([, at]) => sheet.value(x, at))));
+    const own = written(sheet.value(x, place));
+    return { cells, text: sheet.value(result, place) === 1 ? `${own} = max ⇒ 1` : `${own} < ${most} ⇒ 0` };
+  },
   mask: (sheet, { of: [scores, visible] }, place) =>
     few(sheet, [[scores, place], [visible, place]], (score, seen) => (seen.startsWith("0") ? `m = 0 ⇒ ${MINUS}∞` : `m = 1 ⇒ ${score}`)),
   lookup: (sheet, { of: [E], index }, place) => few(sheet, [[E, [index, ...place]]], (a) => a),

@@ -71,12 +71,12 @@ export async function savePage(answers, state) {
 <meta name="color-scheme" content="light dark">
 <title>attnlab explorer</title>
 <style>${await styles()}</style>
-<script type="importmap">${JSON.stringify({ imports })}</script>
+<script type="importmap">${JSON.stringify({ imports })}<\/script>
 </head>
 <body>
 <div id="app"></div>
-<script type="application/json" id="saved-answers" data-state="${encodeURIComponent(state)}">${data}</script>
-<script type="module">import "explorer/app.js";</script>
+<script type="application/json" id="saved-answers" data-state="${encodeURIComponent(state)}">${data}<\/script>
+<script type="module">import "explorer/app.js";<\/script>
 </body>
 </html>
 `, "text/html");

@@ -16,7 +16,8 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
 from attnlab.model.encoders.encoder import Encoded
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope, Window
 
 
@@ -62,6 +63,12 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         refuse_former_names(score)
+        if isinstance(normaliser, Hard) and getattr(scope, "renormalise", False):
+            raise ValueError(
+                "one token has all the weight, so that a renormalised window changes nothing, and "
+                "its centre is never learned; choose model.scope.renormalise=false, or another "
+                "model/normaliser than hard and gumbel"
+            )
         self.score = score
         self.normaliser = normaliser
         self.scope = scope

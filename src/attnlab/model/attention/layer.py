@@ -27,7 +27,7 @@ from attnlab.model.attention.attention import Attention as MemoryAttention
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.score import Score, refuse_former_names
-from attnlab.model.normalisers import Normaliser, Softmax
+from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope, Scope
 
 

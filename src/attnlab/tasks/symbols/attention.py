@@ -18,7 +18,14 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
-from attnlab.model.normalisers import Softmax, Sparsemax
+from attnlab.model.normalisers.entmax import Entmax
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.learned_temperature import LearnedTemperature
+from attnlab.model.normalisers.sigmoid import Sigmoid
+from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
+from attnlab.model.normalisers.sparsemax import Sparsemax
+from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.tasks.edited_source import heads_of
 from attnlab.tasks.symbols.operations import Array
@@ -366,21 +373,64 @@ def is_changed(intervention: Intervention | None, scores: Symbol) -> bool:
     )
 
 
-NORMALISERS: Mapping[type, str] = {Softmax: "softmax", Sparsemax: "sparsemax"}
+@dataclass(frozen=True)
+class Written:
+    """How a normaliser is written as a formula.
+
+    operation: on the scores, and on the number that it learns.
+    formula: the weights, the scores, and the number that it learns.
+    learned: that number's attribute, its name and what it is; None where there is none.
+    settings: of the operation, by the attributes that hold them.
+    """
+
+    operation: str
+    formula: str
+    learned: tuple[str, str, str] | None = None
+    settings: tuple[str, ...] = ()
+
+
+NORMALISERS: Mapping[type, Written] = {
+    Softmax: Written("softmax", "{} = softmax({})"),
+    Sparsemax: Written("sparsemax", "{} = sparsemax({})"),
+    Entmax: Written("entmax", "{} = entmax({})", settings=("alpha",)),
+    Sigmoid: Written(
+        "sigmoid_weights", "{} = σ({} + {} − log n)", ("b", "b_α", "normaliser_offset")
+    ),
+    SoftmaxWithSink: Written(
+        "softmax_with_sink", "{} = exp({}) / (exp({}) + Σ exp)", ("b", "b_α", "normaliser_sink")
+    ),
+    LearnedTemperature: Written(
+        "tempered_softmax", "{} = softmax({} / exp({}))", ("a", "log_τ", "normaliser_temperature")
+    ),
+    TopK: Written("top_k", "{} = top-k({})", settings=("k",)),
+    Hard: Written("greatest", "{} = one-hot(argmax {})"),
+}
 
 
 def normalise(sheet: Sheet, normaliser: Any, scores: Symbol, name: str, about: str) -> Symbol:
-    operation = NORMALISERS.get(type(normaliser))
-    if operation is None:
+    written = NORMALISERS.get(type(normaliser))
+    if written is None:
         found = run(normaliser, scores.values[None, None])[0, 0]
         alpha = sheet.opaque(
             name, about, found, *scores.axes, of=[scores], part=part_of(normaliser)
         )
         sheet.formula("{} = weights({})", alpha, scores)
         return alpha
-    alpha = sheet.compute(name, about, operation, scores)
-    sheet.formula("{} = " + operation + "({})", alpha, scores)
+
+    of = [scores]
+    if written.learned is not None:
+        attribute, its_name, its_about = written.learned
+        of.append(sheet.weight(its_name, its_about, getattr(normaliser, attribute)))
+    settings: dict[str, Any] = {
+        key: plain_number(getattr(normaliser, key)) for key in written.settings
+    }
+    alpha = sheet.compute(name, about, written.operation, *of, **settings)
+    sheet.formula(written.formula, alpha, *of)
     return alpha
+
+
+def plain_number(setting: float | Tensor) -> float:
+    return setting.item() if isinstance(setting, Tensor) else setting
 
 
 def run(module: Callable[..., Tensor], *arrays: Array) -> Tensor:

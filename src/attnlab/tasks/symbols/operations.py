@@ -69,7 +69,8 @@ def multiply(one: Array, other: Array) -> Array:
 
 
 def divide(one: Array, other: Array) -> Array:
-    return one / other
+    """0 where there is nothing to divide, as of weights that the mask has all taken away."""
+    return np.divide(one, other, out=np.zeros_like(one), where=other != 0)
 
 
 def total(x: Array) -> Array:
@@ -106,6 +107,45 @@ def sparsemax(x: Array) -> Array:
     size = (1 + counts * ordered > sums).sum()
     tau = (sums[size - 1] - 1) / size
     return relu(x - tau)
+
+
+def entmax(x: Array, *, alpha: float) -> Array:
+    """[(alpha - 1) x - tau]_+^(1 / (alpha - 1)), with the one tau that makes the sum 1."""
+    scaled = (alpha - 1) * x
+    power = 1 / (alpha - 1)
+    below, above = scaled.max() - 1, scaled.max()
+    for _ in range(100):
+        tau = (below + above) / 2
+        if (relu(scaled - tau) ** power).sum() > 1:
+            below = tau
+        else:
+            above = tau
+    return relu(scaled - below) ** power
+
+
+def sigmoid_weights(x: Array, offset: Array) -> Array:
+    """sigmoid(x + offset - log n), with n the number of tokens that may be seen."""
+    return sigmoid(x + offset - np.log(np.isfinite(x).sum()))
+
+
+def softmax_with_sink(x: Array, sink: Array) -> Array:
+    """exp(x) / (exp(sink) + the sum of all exp(x))."""
+    return softmax(np.append(x, sink))[:-1]
+
+
+def tempered_softmax(x: Array, log_temperature: Array) -> Array:
+    return softmax(x / np.exp(log_temperature))
+
+
+def top_k(x: Array, *, k: int) -> Array:
+    """Softmax over the k greatest numbers, and those that equal the last of them."""
+    least = np.sort(x)[-min(k, len(x))]
+    return softmax(np.where(x < least, -np.inf, x))
+
+
+def greatest(x: Array) -> Array:
+    """1 for the greatest number, of equal ones the first; else 0."""
+    return (np.arange(len(x)) == x.argmax()).astype(np.float64)
 
 
 def mask(scores: Array, visible: Array) -> Array:
@@ -180,6 +220,12 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "relu": relu,
     "softmax": softmax,
     "sparsemax": sparsemax,
+    "entmax": entmax,
+    "sigmoid_weights": sigmoid_weights,
+    "softmax_with_sink": softmax_with_sink,
+    "tempered_softmax": tempered_softmax,
+    "top_k": top_k,
+    "greatest": greatest,
     "mask": mask,
     "window": window,
     "gaussian": gaussian,

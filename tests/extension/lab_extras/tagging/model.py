@@ -18,7 +18,7 @@ from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.memory import count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoder
-from attnlab.model.normalisers import Normaliser
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope
 
 

@@ -1,4 +1,4 @@
-"""Normalisers: from scores to attention weights.
+"""The base class of normalisers, which make attention weights of scores.
 
 Axes: B batch, T target length, S source length.
 """
@@ -44,31 +44,6 @@ class Normaliser(nn.Module, ABC):
         """
 
 
-class Softmax(Normaliser):
-    """w_i = exp(z_i) / sum_j exp(z_j)."""
-
-    def forward(self, scores: Tensor) -> Tensor:
-        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-
-
-class Sparsemax(Normaliser):
-    """w_i = max(0, z_i - tau), with the one tau that makes the sum 1.
-
-    The point of the simplex that is nearest to z: most weights are exactly 0 (Martins and Astudillo
-    2016, algorithm 1).
-    """
-
-    is_sparse = True
-
-    def forward(self, scores: Tensor) -> Tensor:
-        z = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        # A shift changes nothing, and large scores keep their precision
-        z = z - z.amax(-1, keepdim=True).detach()
-        # 1. The support is the longest run of sorted scores with 1 + k z_(k) > sum_{j<=k} z_(j).
-        ordered = z.sort(-1, descending=True).values
-        sums = ordered.cumsum(-1)
-        k = torch.arange(1, z.shape[-1] + 1, device=z.device)
-        size = (1 + k * ordered > sums).sum(-1, keepdim=True)
-        # 2. tau makes the weights of the support sum to 1.
-        tau = (sums.gather(-1, size - 1) - 1) / size
-        return (z - tau).clamp(min=0)
+def at_least_float32(scores: Tensor) -> Tensor:
+    """The scores in float32, or in float64 where they are already."""
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))

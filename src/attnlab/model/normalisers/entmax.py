@@ -1,0 +1,121 @@
+"""Entmax: between softmax and sparsemax."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from attnlab.model.normalisers.normaliser import Normaliser, at_least_float32
+
+_MOST_STEPS = 50  # of Newton's method; ten are the rule
+
+
+class Entmax(Normaliser):
+    """w_i = [(alpha - 1) z_i - tau]_+^(1 / (alpha - 1)), with the one tau that makes the sum 1.
+
+    Peters, Niculae and Martins 2019, section 3. Near alpha = 1 it is softmax, at 2 sparsemax; in
+    between, weights of unlikely tokens are exactly 0.
+
+    Args:
+        alpha: above 1, at most 2; where it is learned, its first value, below 2.
+        learned: whether alpha is learned, of each head by itself, as 1 + sigmoid(a) (Correia,
+            Niculae and Martins 2019).
+    """
+
+    is_sparse = True
+
+    def __init__(self, alpha: Annotated[float, Field(gt=1, le=2)], learned: bool) -> None:
+        super().__init__()
+        if learned and alpha == 2:
+            raise ValueError(
+                "alpha must start below 2 where it is learned, for it is learned as "
+                "1 + sigmoid(a); choose alpha=1.5, say, or learned=false"
+            )
+        self.fixed_alpha = alpha
+        start = torch.tensor(alpha - 1, dtype=torch.float64).logit().to(torch.get_default_dtype())
+        self.a = nn.Parameter(start) if learned else None
+
+    @property
+    def alpha(self) -> Tensor:
+        """(), what it is now."""
+        if self.a is None:
+            return torch.tensor(self.fixed_alpha, dtype=torch.float64)
+        return 1 + self.a.sigmoid()
+
+    def forward(self, scores: Tensor) -> Tensor:
+        z = at_least_float32(scores)
+        alpha = self.alpha.to(z.device, z.dtype)
+        is_three_halves = self.a is None and self.fixed_alpha == 1.5
+        weights: Tensor = _Entmax.apply(z, alpha, is_three_halves)
+        return weights
+
+
+class _Entmax(torch.autograd.Function):
+    """The weights, and their gradients in closed form: nothing of the search for tau is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, alpha: Tensor, is_three_halves: bool) -> Tensor:
+        x = (alpha - 1) * (z - z.amax(-1, keepdim=True))
+        if is_three_halves:
+            weights = (x - _threshold_of_squares(x)).clamp(min=0).square()
+        else:
+            weights = (x - _threshold(x, 1 / (alpha - 1))).clamp(min=0) ** (1 / (alpha - 1))
+        weights = weights / weights.sum(-1, keepdim=True)  # tau is right up to rounding
+        ctx.save_for_backward(weights, alpha)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        weights, alpha = ctx.saved_tensors
+        # 1. By the scores: diag(s) - s s^T / sum(s) with s_i = w_i^(2 - alpha) where w_i > 0
+        # (Peters et al. 2019, section 3).
+        seen = weights > 0
+        s = torch.where(seen, weights, 1) ** (2 - alpha) * seen
+        share = s / s.sum(-1, keepdim=True)
+        of_scores = s * gradient - share * (s * gradient).sum(-1, keepdim=True)
+        if not ctx.needs_input_grad[1]:
+            return of_scores, None, None
+
+        # 2. By alpha (Correia et al. 2019, proposition 1).
+        surprise = -torch.special.xlogy(weights, weights)
+        of_each = (weights - share) / (alpha - 1) ** 2
+        of_each = of_each + (surprise - share * surprise.sum(-1, keepdim=True)) / (alpha - 1)
+        return of_scores, (gradient * of_each).sum(), None
+
+
+def _threshold_of_squares(x: Tensor) -> Tensor:
+    """tau (..., 1) with sum_i [x_i - tau]_+^2 = 1, for x (..., S) whose greatest is 0.
+
+    Peters et al. 2019, algorithm 2.
+    """
+    # No weight is left below -1; the mean of what is seen must stay finite.
+    ordered = x.clamp(min=-1).sort(-1, descending=True).values
+    k = torch.arange(1, x.shape[-1] + 1, device=x.device, dtype=x.dtype)
+    mean = ordered.cumsum(-1) / k
+    scatter = ordered.square().cumsum(-1) - k * mean.square()
+    tau = mean - ((1 - scatter) / k).clamp(min=0).sqrt()
+    size = (tau <= ordered).sum(-1, keepdim=True)
+    return tau.gather(-1, size - 1)
+
+
+def _threshold(x: Tensor, power: Tensor) -> Tensor:
+    """tau (..., 1) with sum_i [x_i - tau]_+^power = 1, for x (..., S) whose greatest is 0.
+
+    power: at least 1. The sum falls in tau, and ever less steeply, so that Newton's method comes
+    from below and never oversteps.
+    """
+    tau = torch.full_like(x[..., :1], -1)
+    nearest = torch.finfo(x.dtype).eps
+    for _ in range(_MOST_STEPS):
+        left = (x - tau).clamp(min=0)
+        seen = left > 0
+        one_power_less = torch.where(seen, left, 1) ** (power - 1) * seen
+        excess = (one_power_less * left).sum(-1, keepdim=True) - 1
+        step = excess / (power * one_power_less.sum(-1, keepdim=True))
+        tau = tau + step
+        if not (step > nearest).any():
+            break
+    return tau

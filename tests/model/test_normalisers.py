@@ -1,0 +1,137 @@
+"""Each normaliser by itself: against its equation, at its limits, and how it is learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import paper_equations as paper
+import pytest
+import torch
+from composed_variants import part_of, usual_first
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+import attnlab
+from attnlab.model.normalisers.entmax import Entmax
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.sparsemax import Sparsemax
+from attnlab.model.normalisers.top_k import TopK
+
+NAMES = usual_first("normaliser")
+# Unequal, as of a trained model: hard choices have no ties.
+some_scores = st.lists(st.floats(-20, 20), min_size=1, max_size=8, unique=True).map(
+    lambda z: torch.tensor(z, dtype=torch.float64)
+)
+
+
+def made(name: str) -> torch.nn.Module:
+    """What it learns has moved away from its first value."""
+    normaliser = part_of("normaliser", name)().double().eval()
+    with torch.no_grad():
+        for parameter in normaliser.parameters():
+            parameter += 0.3
+    return normaliser
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(z=some_scores, hidden=st.integers(0, 3))
+def test_weights_equal_the_equation_and_hidden_tokens_change_nothing(name, z, hidden):
+    normaliser = made(name)
+    expected = paper.NORMALISERS[name](z.numpy(), paper.weights_of(normaliser))
+    weights = normaliser(torch.cat([z, torch.full((hidden,), -torch.inf, dtype=torch.float64)]))
+    np.testing.assert_allclose(weights[: len(z)].detach(), expected, rtol=0, atol=1e-10)
+    assert (weights[len(z) :] == 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_its_class_says_of_its_rows_is_true(name):
+    normaliser = made(name)
+    scores = torch.randn(50, 9, generator=torch.Generator().manual_seed(1)).double() * 3
+    weights = normaliser(scores)
+    assert ((weights.sum(-1) - 1).abs() < 1e-9).all() == normaliser.rows_sum_to_one
+    assert (weights == 0).any() == normaliser.is_sparse
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_weights_are_in_float32_where_scores_are_in_half_precision(name, dtype):
+    scores = torch.randn(2, 3, 5, dtype=dtype)
+    normaliser = part_of("normaliser", name)().eval()
+    weights = normaliser(scores)
+    assert weights.dtype == torch.float32
+    torch.testing.assert_close(weights, normaliser(scores.float()))
+
+
+@given(some_scores)
+def test_entmax_is_sparsemax_at_2_and_nears_softmax_at_1(z):
+    at_two = Entmax(2.0, learned=False)(z)
+    torch.testing.assert_close(at_two, Sparsemax()(z), rtol=0, atol=1e-12)
+    near_one = Entmax(1 + 1e-4, learned=False)(z)
+    torch.testing.assert_close(near_one, Softmax()(z), rtol=0, atol=1e-2)
+
+
+@given(some_scores)
+def test_both_ways_to_the_threshold_of_entmax_agree(z):
+    """At alpha = 1.5 the scores are sorted; elsewhere Newton's method looks for it."""
+    sorted_ = Entmax(1.5, learned=False)(z)
+    sought = Entmax(1.5 + 1e-12, learned=False)(z)
+    torch.testing.assert_close(sought, sorted_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 1.2, 1.5, 1.9, 2.0])
+@pytest.mark.parametrize("length", [1, 2, 200])
+def test_rows_of_entmax_sum_to_one_in_float32(alpha, length):
+    scores = 30 * torch.randn(64, length, generator=torch.Generator().manual_seed(2))
+    weights = Entmax(alpha, learned=False)(scores)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(64))
+    assert (weights >= 0).all()
+    # Equal scores share the weight.
+    equal = Entmax(alpha, learned=False)(torch.zeros(1, length))
+    torch.testing.assert_close(equal, torch.full((1, length), 1 / length))
+
+
+def test_learned_alpha_starts_where_it_is_told_and_must_be_able_to_move():
+    assert Entmax(1.3, learned=True).alpha.item() == pytest.approx(1.3)
+    with pytest.raises(ValueError, match="alpha must start below 2 where it is learned"):
+        Entmax(2.0, learned=True)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.5])
+def test_alpha_out_of_range_is_refused(alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        attnlab.Attention("dot", query_size=4, normaliser="entmax", alpha=alpha, learned=False)
+
+
+def test_equal_scores_at_the_edge_of_top_k_are_kept_together():
+    weights = TopK(2)(torch.tensor([1.0, 3.0, 1.0, 0.0]))
+    assert (weights > 0).tolist() == [True, True, True, False]
+
+
+def gradient(normaliser: torch.nn.Module, scores: Tensor, direction: Tensor) -> Tensor:
+    leaf = scores.clone().requires_grad_()
+    (normaliser(leaf) * direction).sum().backward()
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def test_hard_weights_are_learned_by_the_gradient_of_a_softmax():
+    scores, direction = torch.randn(3, 4, 6).double(), torch.randn(3, 4, 6).double()
+    hard = Hard(temperature=2.0, noise=False)
+    expected = gradient(Softmax(), scores / 2.0, direction) / 2.0
+    torch.testing.assert_close(gradient(hard, scores, direction), expected)
+    hidden = scores.clone()
+    hidden[..., 0] = -torch.inf
+    assert (gradient(hard, hidden, direction)[..., 0] == 0).all()
+
+
+def test_gumbel_draws_with_the_probabilities_of_the_softmax_and_only_in_training():
+    scores = torch.tensor([0.0, 1.0, 2.0, -torch.inf])
+    gumbel = Hard(temperature=1.0, noise=True).train()
+    torch.manual_seed(3)
+    draws = 20_000
+    shares = gumbel(scores.expand(draws, 4)).mean(0)
+    # Four standard errors of a share.
+    torch.testing.assert_close(shares, scores.softmax(-1), rtol=0, atol=4 * 0.5 / draws**0.5)
+    assert shares[3] == 0
+    assert gumbel.eval()(scores).tolist() == [0, 0, 1, 0]
