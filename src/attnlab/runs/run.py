@@ -109,6 +109,11 @@ class Run:
         return None if self.uploaded is None else self.uploaded.run_id
 
     @property
+    def comparison(self) -> str | None:
+        """What its description says of the comparison; None where it says nothing."""
+        return self.state.comparison
+
+    @property
     def pending(self) -> bool:
         """Whether it has ended and MLflow lacks something of it."""
         has_ended = self.state.status is not None
@@ -328,6 +333,10 @@ class UntrackedRun(Run):
 
     def __init__(self, uploaded: Uploaded | None = None) -> None:
         self.uploaded, self._process = uploaded, None
+
+    @property
+    def comparison(self) -> None:
+        return None
 
 
 def close_runs(place: Path, uploader: Uploader | None = None) -> None:

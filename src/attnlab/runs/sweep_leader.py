@@ -144,7 +144,7 @@ def _close(
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
     table = as_markdown(ranked, record.main_metrics)
     run.change(
-        comparison=_comparison(run.state.comparison, record, finished),
+        comparison=_comparison(run.comparison, record, finished),
         result=f"{table}\n\n{ended}".strip(),
     )
     for best in ranked[:1]:
