@@ -187,5 +187,7 @@ def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(
         assert 0 <= tab["x"] <= tab["x"] + tab["width"] <= 390, view
     assert seen.page.get_by_role("tab", name="히트맵").count() == 1
     assert seen.page.locator("html").get_attribute("lang") == "ko"
-    head = seen.page.locator(".heat-heads .long").first  # vertical Korean would stand upside down
+    head = seen.page.locator(
+        ".heat-heads .long bdi"
+    ).first  # vertical Korean would stand upside down
     assert head.evaluate("token => getComputedStyle(token).textOrientation") == "sideways"

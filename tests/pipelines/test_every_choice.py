@@ -28,10 +28,11 @@ SMALL_MODEL = (
 )
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
-    ("attention=bahdanau", "initialisation=bahdanau"),
-    ("attention=concat", "encoder=lstm", "coverage=see2017", "readout=maxout"),
+    ("attention=bahdanau", "normaliser=gumbel", "initialisation=bahdanau"),
+    ("attention=concat", "normaliser=hard", "encoder=lstm", "coverage=see2017", "readout=maxout"),
     (
         "attention=cosine",
+        "normaliser=entmax",
         "encoder=rnn",
         "bridge=mean",
         "projection=linear",
@@ -39,6 +40,7 @@ TOGETHER = [
     ),
     (
         "attention=dot",
+        "normaliser=top_k",
         "bridge=copy",
         "decoder=step_then_attend",
         "readout=attentional",
@@ -46,6 +48,7 @@ TOGETHER = [
     ),
     (
         "attention=general",
+        "normaliser=sigmoid",
         "bridge=first_backward",
         "readout=plain",
         "scope=local_p",
@@ -53,10 +56,25 @@ TOGETHER = [
     ),
     ("attention=location", "normaliser=sparsemax", "input_feeding=softmax_output"),
     ("attention=none", "decoder=no_attention", "readout=state"),
-    ("attention=normed_bahdanau", "bridge=zero", "heads=multi", "initialisation=uniform"),
-    ("attention=scaled_dot", "input_feeding=expected_embedding"),
-    ("attention=scaled_luong", "input_feeding=attentional_hidden", "readout=attentional"),
-    ("attention=uniform",),
+    (
+        "attention=normed_bahdanau",
+        "normaliser=adaptive_entmax",
+        "bridge=zero",
+        "heads=multi",
+        "initialisation=uniform",
+    ),
+    (
+        "attention=scaled_dot",
+        "normaliser=softmax_with_sink",
+        "input_feeding=expected_embedding",
+    ),
+    (
+        "attention=scaled_luong",
+        "normaliser=learned_temperature",
+        "input_feeding=attentional_hidden",
+        "readout=attentional",
+    ),
+    ("attention=uniform", "normaliser=softmax1"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

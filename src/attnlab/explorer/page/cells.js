@@ -11,7 +11,7 @@ const cursors = new Map(); // of each map, by its name
 /** What `heatMap` puts into its figure; arguments as it takes them, with `changed` and `wrong` as sets. */
 export function cells(name, { source, target, attention }, { selected, onselect, changed, wrong, marks }) {
   const [rows, columns] = [target.length, source.length];
-  const percent = (part, whole) => `${(100 * part / whole).toFixed(4)}%`;
+  const percent = (part, whole) => `${Number((100 * part / whole).toPrecision(5))}%`;
   const at = (row, column) => ({ x: percent(column, columns), y: percent(row, rows) });
   const sized = (row, column) => ({ ...at(row, column), width: percent(1, columns), height: percent(1, rows) });
 
@@ -42,7 +42,7 @@ export function cells(name, { source, target, attention }, { selected, onselect,
     const rowLevel = level(weight / Math.max(...weights, Number.MIN_VALUE));
     if (text === "" && rowLevel === 0) return null;
     return h("g", { class: `heat-${level(weight)} heat-row-${rowLevel}` },
-      h("rect", sized(row, column)), h("text", at(row + 0.5, column + 0.5), text));
+      h("rect", at(row, column)), h("text", at(row + 0.5, column + 0.5), text));
   }
 
   function cursor() {
