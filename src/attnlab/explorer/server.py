@@ -31,7 +31,7 @@ from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
 from attnlab.config.names import readable_name
-from attnlab.data.prepared import PreparedFolder
+from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.explorer.formed import formed, trainings_of
 from attnlab.explorer.loss_table import LossTable
@@ -253,16 +253,14 @@ def page_of(name: str, model: Predictor) -> ExplorerPage:
     return page
 
 
-def open_data(
-    pages: Mapping[str, ExplorerPage], data: Corpora
-) -> dict[str, PreparedFolder[Any, Any]]:
+def open_data(pages: Mapping[str, ExplorerPage], data: Corpora) -> dict[str, Prepared]:
     """The prepared data that each model is offered; none without data.
 
     Raises ExperimentError where no model reads them, and where they are damaged.
     """
     if data is None:
         return {}
-    opened: dict[str, PreparedFolder[Any, Any]] = {}
+    opened: dict[str, Prepared] = {}
     folders = data if isinstance(data, Mapping) else dict.fromkeys(pages, data)
     for name, folder in folders.items():
         reads = pages[name].reads
@@ -275,7 +273,7 @@ def open_data(
 
 
 def pairs_of(
-    pages: Mapping[str, ExplorerPage], opened: Mapping[str, PreparedFolder[Any, Any]]
+    pages: Mapping[str, ExplorerPage], opened: Mapping[str, Prepared]
 ) -> dict[str, list[Any]]:
     """For each model the test pairs that it is offered; opened: as `open_data` returns it."""
     pairs: dict[str, list[Any]] = {name: [] for name in pages}
@@ -288,7 +286,7 @@ def pairs_of(
 
 def loss_tables(
     pages: Mapping[str, ExplorerPage],
-    opened: Mapping[str, PreparedFolder[Any, Any]],
+    opened: Mapping[str, Prepared],
     lock: threading.Lock,
 ) -> dict[str, LossTable]:
     """The table of the test sentences of each model that reads them; arguments as above."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from attnlab.batch import Padding
 from attnlab.data.corpus import TextCleaning
-from attnlab.data.prepared import PreparedFolder
+from attnlab.data.prepared import Prepared
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.model.attention.intervention import Intervention
 from attnlab.runs.run_folder import ServedModel
@@ -124,6 +124,6 @@ class ExplorerPage:
     example: str
     parts: Mapping[str, Any]
     analyses: Mapping[str, Callable[..., Any]]
-    reads: type[PreparedFolder[Any, Any]] | None = None
+    reads: type[Prepared] | None = None
     pairs: Callable[[Any], list[dict[str, Any]]] | None = None
     score_sentences: Callable[[Any], ScoredSentences] | None = None

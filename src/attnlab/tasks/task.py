@@ -151,8 +151,7 @@ class Task(ABC, Generic[DataT]):
 
         Raises ExperimentError where the folder has no data of this task.
         """
-        is_ours = all((folder / name).is_file() for name in self.shared_files)
-        if (folder / "data.json").is_file() and not is_ours:
+        if self.prepared.is_other_kind(folder):
             raise ExperimentError(
                 f"paths.data: {folder} was prepared for another task than task={self.name}; choose "
                 "that task, or give data of this one"
