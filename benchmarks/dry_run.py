@@ -38,7 +38,7 @@ EXPERIMENTS = {
         "training.max_steps=300",
     ],
     "coverage, half its own tokens": [
-        "model/coverage=see2017",
+        "model/history=coverage",
         "training.teacher_forcing.ratio=0.5",
     ],
     "copy, beam of 10": [

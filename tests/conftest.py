@@ -124,7 +124,7 @@ def tiny_model() -> Callable[..., Any]:
         projection: int | None = None,
         normaliser: str = "softmax",
         scope: str = "global",
-        coverage: float | None = None,
+        history: str | Part[Any] = "none",
         heads: int | None = None,
         context: str | None = None,
         readout: str | None = None,
@@ -146,6 +146,8 @@ def tiny_model() -> Callable[..., Any]:
         target_vocabulary_size: int = VOCABULARY["target_vocabulary_size"],
     ) -> Seq2Seq:
         width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
+        if history == "soft_monotonic":  # the mean over all choices
+            history = part_of("history", "monotonic", hard=False) or history
         names = names_of(choices_of(Variant("decoder", decoder)))
         if not isinstance(attention, Part):
             attention = part_of(
@@ -177,9 +179,7 @@ def tiny_model() -> Callable[..., Any]:
             else part_of("projection", "linear", size=projection),
             normaliser=part_of("normaliser", normaliser),
             scope=part_of("scope", scope.removesuffix("_renormalised"), **window),
-            coverage=None
-            if coverage is None
-            else part_of("coverage", "see2017", loss_weight=coverage),
+            history=part_of("history", history) if isinstance(history, str) else history,
             heads=None if heads is None else part_of("heads", "multi", heads=heads, size=3),
             decoder=part_of(
                 "decoder",

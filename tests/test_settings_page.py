@@ -172,7 +172,7 @@ def test_meanings_come_from_the_class_and_then_from_its_bases() -> None:
             "tracking=none",
         ),
         (
-            "model/coverage=see2017",
+            "model/history=coverage",
             "model/heads=multi",
             "model/scope=local_p",
             "sweep=optuna",

@@ -68,7 +68,7 @@ def model() -> dict[str, Any]:
     }
     return {
         "_target_": "attnlab.model.seq2seq.Seq2Seq",
-        **dict.fromkeys(("projection", "coverage", "heads", "input_feeding")),
+        **dict.fromkeys(("projection", "history", "heads", "input_feeding")),
         "normaliser": node_of("model", "normaliser", "softmax"),
         "scope": node_of("model", "scope", "global"),
         "readout": node_of("model", "readout", "tanh") | {"dropout": 0.0},

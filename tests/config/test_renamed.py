@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 from tiny_folders import write_translator
 
 import attnlab
@@ -15,7 +17,7 @@ from attnlab.config.params import params_as_today
 from attnlab.config.renamed import with_new_names
 from attnlab.experiment.composition import compose
 from attnlab.files import write_json
-from attnlab.model.model_folder import read_config
+from attnlab.model.model_folder import load_weights, read_config
 
 WRAPPERS = "attnlab.training.optimisation"
 OLD_ADAM = {
@@ -88,3 +90,41 @@ def test_model_folder_of_an_old_experiment_loads(tmp_path: Path) -> None:
     loaded = attnlab.load(folder)
     assert loaded.config is not None
     assert loaded.config["training"] == config["training"]
+
+
+def with_coverage(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of an earlier version: coverage was a group of its own."""
+    old = deepcopy(config)
+    history = old["model"].pop("history")
+    if history is not None:
+        history["_target_"] = "attnlab.model.attention.attention.Coverage"
+    old["model"]["coverage"] = history
+    return old
+
+
+@pytest.mark.parametrize("choice", ["none", "coverage"])
+def test_old_coverage_is_todays_history(choice: str) -> None:
+    today = compose(["data=copy", f"model/history={choice}"]).logged
+    old = with_coverage(today)
+    assert with_new_names(old) == today
+    assert readable_name(old) == readable_name(today)
+
+
+def test_param_of_an_old_coverage_has_todays_name() -> None:
+    params = params_as_today({"model/coverage": "see2017", "model.coverage.loss_weight": "0.5"})
+    assert params == {"model/history": "coverage", "model.history.loss_weight": "0.5"}
+
+
+@pytest.mark.parametrize("heads", [None, 2])
+def test_model_folder_with_an_old_coverage_loads(
+    heads: int | None, tmp_path: Path, tiny_model: Any
+) -> None:
+    model = tiny_model(history="coverage", heads=heads, dtype=torch.float32)
+    today = {name: weight.clone() for name, weight in model.state_dict().items()}
+    old = {name.replace(".history.w.", ".coverage.w."): x for name, x in today.items()}
+    assert old.keys() != today.keys()
+    save_file(old, tmp_path / "weights.safetensors")
+    for parameter in model.parameters():
+        parameter.data.zero_()
+    load_weights(model, tmp_path)
+    assert all(torch.equal(found, today[name]) for name, found in model.state_dict().items())

@@ -30,7 +30,7 @@ from attnlab.evaluation.explanations import (
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.fast.encoder import FastEncoder
 
-FED = {"coverage": 1.0, "input_feeding": "attentional_hidden", "decoder": "step_then_attend"}
+FED = {"history": "coverage", "input_feeding": "attentional_hidden", "decoder": "step_then_attend"}
 SENTENCES = [[5, 4, 9, 7], [6, 8], [10, 4, 8, 8, 5, 9, 4]]
 
 

@@ -162,7 +162,7 @@ def test_classifier_of_other_parts_is_answered_as_by_python(engine, choices):
 @pytest.mark.parametrize(
     "choices",
     [
-        {"attention": Part(BahdanauScore, size=5, bias=True), "coverage": 1.0},
+        {"attention": Part(BahdanauScore, size=5, bias=True), "history": "coverage"},
         {"cell": "lstm", "layers": 3, "decoder_layers": 3, "attention": "general", "heads": 4},
         {"attention": Part(LocationScore, max_length=7)},
     ],

@@ -95,7 +95,7 @@ def test_small_matrices_stand_open_with_the_numbers_of_the_analysis(step_of, tra
 
 def test_formulas_of_every_score_hold_their_symbols(step_of, translator):
     models = {score: translator(attention=score) for score in SCORES}
-    models["projected"] = translator(attention="general", projection=3, coverage=1.0, heads=2)
+    models["projected"] = translator(attention="general", projection=3, history="coverage", heads=2)
     seen = step_of(models)
     expected = {
         "dot": "e = s_t−1 · h",
@@ -173,7 +173,7 @@ def test_every_number_of_every_mechanism_says_how_it_was_made(step_of, translato
         ),
         "maxout": translator(readout="maxout", attention="concat", normaliser="sparsemax"),
         "location": translator(attention="location", scope="local_m"),
-        "coverage": translator(coverage=1.0, heads=2, attention="normed_bahdanau"),
+        "coverage": translator(history="coverage", heads=2, attention="normed_bahdanau"),
         "none": translator(decoder="no_attention"),
     }
     seen = step_of(models)
@@ -344,7 +344,7 @@ def test_classifier_has_its_step(step_of, classifier):
 )
 def test_view_has_no_violations_and_fits(step_of, translator, classifier, locale, width, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    models = {"a": translator(heads=2, coverage=1.0, attention="general"), "b": classifier}
+    models = {"a": translator(heads=2, history="coverage", attention="general"), "b": classifier}
     context = {"viewport": {"width": width, "height": 900}, "locale": locale}
     for model, text in (("a", TEXT), ("b", "good film")):
         seen = step_of(

@@ -25,7 +25,7 @@ from attnlab.config.target import class_named
 from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-OF_THE_ATTENTION = ["attention", "projection", "normaliser", "scope", "coverage", "heads"]
+OF_THE_ATTENTION = ["attention", "projection", "normaliser", "scope", "history", "heads"]
 OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "input_feeding"]
 
 # What else must be chosen so that a choice goes together with the rest.
@@ -44,6 +44,8 @@ SMALL = {
     "width": 2,
     "initial_scale": 1.0,
     "k": 2,
+    "filters": 3,
+    "initial_bias": 0.5,
 }
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 

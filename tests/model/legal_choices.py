@@ -24,6 +24,7 @@ WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")
 SCORES = [name for name in usual_first("attention") if name != "none"]
 EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
 BY_POSITION = ("location", "uniform")  # scores without keys
+CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
 FEEDINGS = usual_first("input_feeding")
 
@@ -41,7 +42,7 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "projection": [None, 5],
     "normaliser": usual_first("normaliser"),
     "scope": SCOPES,
-    "coverage": [None, 1.0],
+    "history": usual_first("history"),
     "heads": [None, 2],
     "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
     # None is the encoder's width; 5 differs from every width of the encoder
@@ -102,7 +103,7 @@ RULES = [
         "merge must be concatenate where bidirectional is false",
         lambda bidirectional, merge: not bidirectional and merge != "concatenate",
     ),
-    *(_idle(factor) for factor in ("projection", "normaliser", "scope", "coverage", "heads")),
+    *(_idle(factor) for factor in ("projection", "normaliser", "scope", "history", "heads")),
     _rule(
         "this decoder asks an attention at every step, but model.attention is null",
         lambda attention, decoder: attention is None and decoder[0] != "no_attention",
@@ -125,8 +126,12 @@ RULES = [
         ),
     ),
     _rule(
-        "coverage is added to the keys, but the location and uniform scores have none",
-        lambda attention, coverage: attention in BY_POSITION and coverage is not None,
+        "is added to the keys, but the location and uniform scores have none",
+        lambda attention, history: attention in BY_POSITION and history in CHANGES_KEYS,
+    ),
+    _rule(
+        "makes weights of the scores by itself",
+        lambda normaliser, history: history == "monotonic" and normaliser != "softmax",
     ),
     _rule(
         "a renormalised window changes nothing",

@@ -57,14 +57,14 @@ def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
         batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample"
     )
     loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss
-    return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
+    return loss if unrolled.history_loss is None else loss + unrolled.history_loss
 
 
 def exact_loss(model: Seq2Seq, unrolled: Unrolled, batch: Batch) -> torch.Tensor:
     """The training loss, in the model's own precision."""
     logits = model.output(unrolled.readout[batch.target_mask])
     loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
-    return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
+    return loss if unrolled.history_loss is None else loss + unrolled.history_loss
 
 
 def check_bfloat16(model: Seq2Seq, batch: Batch) -> None:
@@ -102,6 +102,7 @@ def loss_must_fall(row: Row) -> bool:
     It is bfloat16 that rounds them. The gradient of hard weights is that of another loss.
     """
     draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
+    draws = draws or row["history"] == "monotonic"
     return row["precision"] == "full" and not draws and row["normaliser"] not in ("hard", "gumbel")
 
 

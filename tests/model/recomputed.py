@@ -72,6 +72,33 @@ def top_k(x: Array, k: int) -> Array:
     return np.where(rank < k, powers, 0) / powers[rank < k].sum()
 
 
+def around(x: Array, width: int) -> Array:
+    reach = range(-(width // 2), width // 2 + 1)
+    inside = [[x[i + k] if 0 <= i + k < len(x) else 0.0 for k in reach] for i in range(len(x))]
+    return np.array(inside)
+
+
+def first_chosen(energy: Array, before: Array) -> Array:
+    found = np.zeros(len(energy))
+    passed = 0.0
+    for i, each in enumerate(energy):
+        passed += before[i]
+        if passed >= 0.5 and each >= 0:
+            found[i] = 1.0
+            return found
+    return found
+
+
+def mean_choice(energy: Array, before: Array) -> Array:
+    """As a sum over all places where the last step may have stopped."""
+    p = logistic(energy)
+    found = np.zeros(len(p))
+    for i in range(len(p)):
+        for k in range(i + 1):
+            found[i] += p[i] * before[k] * math.prod(1 - each for each in p[k:i])
+    return found
+
+
 def gate(one: Array, other: Array, start: int, size: int, function: str) -> Array:
     total = (one + other)[start : start + size]
     return {"sigmoid": logistic, "tanh": np.tanh}[function](total)
@@ -91,6 +118,10 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "divide": lambda x, y: x / y if y != 0 else 0 * x,
     "total": lambda x: math.fsum(x),
     "sum_of_rows": lambda A: np.einsum("ts->s", A),
+    "around": around,
+    "one_before": lambda x: np.concatenate([[0.0], x[:-1]]),
+    "first_chosen": first_chosen,
+    "mean_choice": mean_choice,
     "unit": unit,
     "tanh": lambda x: 2 * logistic(2 * x) - 1,
     "sigmoid": logistic,

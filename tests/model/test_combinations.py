@@ -1,4 +1,4 @@
-"""The full product of score, scope, context, input feeding, coverage and readout.
+"""The full product of score, scope, context, input feeding, history and readout.
 
 Each combination learns, or is refused for the reason that `legal_choices` foretells. None of them
 crashes.
@@ -26,7 +26,7 @@ from attnlab.model.attention.location import LocationScore
 INNER = {
     "scope": SCOPES,
     "input_feeding": FEEDINGS,
-    "coverage": [None, 1.0],
+    "history": ["none", "coverage", "forward_with_agent", "monotonic"],
     "readout": ["tanh", "attentional"],
 }
 
@@ -48,7 +48,7 @@ def test_most_combinations_learn_and_each_reason_of_a_refusal_occurs():
     expected = {
         "this decoder hands its readout no context",
         "feeding the attentional hidden state needs a readout that makes one",
-        "coverage is added to the keys, but the location and uniform scores have none",
+        "is added to the keys, but the location and uniform scores have none",
     }
     assert expected <= outcomes.keys() <= {None, *(rule.reason for rule in RULES)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
-from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss
+from attnlab.model.attention.attention import MultiHeadAttention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.fast import speed_up
 from attnlab.model.input_feeding import (
@@ -84,25 +85,39 @@ def test_gradients_of_normalisers_match_finite_differences(name, masked):
     )
 
 
-def attends(mechanism: Mechanism, coverage: bool = False, masked: bool = True) -> bool:
-    """The whole attention, from query and encoder outputs to context, weights and coverage loss."""
+def attends(mechanism: Mechanism, masked: bool = True) -> bool:
+    """The whole attention, from query and encoder outputs to context and weights."""
     torch.manual_seed(0)
     attention, given = mechanism.build(H, D).double(), inputs("bahdanau")
-    steps = 1 if coverage else T
-    t = torch.arange(steps).expand(B, steps) + 1
+    t = torch.arange(T).expand(B, T) + 1
 
-    def run(query: Tensor, outputs: Tensor, seen: Tensor) -> tuple[Tensor, ...]:
-        context, weights = attention(
-            query, memory_of(attention, outputs, masked), t, seen if coverage else None
-        )
-        return (
-            (context, weights, coverage_loss(weights[:, :, 0], seen))
-            if coverage
-            else (context, weights)
-        )
+    def run(query: Tensor, outputs: Tensor) -> tuple[Tensor, ...]:
+        return attention(query, memory_of(attention, outputs, masked), t)
 
-    seen = drawn(B, attention.heads, S).abs()
-    return right(run, [given.query[:, :steps].clone(), given.outputs, seen], attention, fast=True)
+    return right(run, [given.query, given.outputs], attention, fast=True)
+
+
+def remembers(mechanism: Mechanism, training: bool = False) -> bool:
+    """Three steps of an attention with a history: contexts, weights, pasts and losses."""
+    torch.manual_seed(0)
+    attention, given = mechanism.build(H, D).double().train(training), inputs("bahdanau")
+
+    def run(query: Tensor, outputs: Tensor) -> tuple[Tensor, ...]:
+        torch.manual_seed(1)  # of noise
+        memory = memory_of(attention, outputs, True)
+        past = attention.first_past(memory)
+        found: list[Tensor] = []
+        for step in range(3):
+            t = torch.full((B, 1), step)
+            before = past
+            context, weights, past = attention(query[:, :1] * (step + 1), memory, t, before)
+            found += [context, weights]
+            for number, (history, head) in enumerate(zip(attention.histories, before, strict=True)):
+                if history.loss_name is not None:
+                    found.append(history.loss(head, weights[:, number, 0]))
+        return tuple(found)
+
+    return right(run, [given.query, given.outputs], attention, fast=True)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -117,26 +132,36 @@ def test_gradients_of_scopes_match_finite_differences(scope, normaliser, masked)
 @pytest.mark.parametrize(
     "name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, *BY_POSITION)]
 )
-def test_gradients_of_coverage_match_finite_differences(name):
+@pytest.mark.parametrize("history", [name for name in usual_first("history") if name != "none"])
+def test_gradients_of_histories_match_finite_differences(name, history):
+    """Those of monotonic attention in training, whose weights are the mean over all choices."""
     mechanism = Mechanism(
-        PARTS[name], Part(Softmax), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0)
+        PARTS[name], Part(Softmax), SCOPES["global"], history=part_of("history", history)
     )
-    assert attends(mechanism, coverage=True)
+    assert remembers(mechanism, training=history == "monotonic")
 
 
 @pytest.mark.parametrize("name", ["dot", "bahdanau", "cosine"])
-@pytest.mark.parametrize("coverage", [None, Part(Coverage, loss_weight=1.0)], ids=["", "coverage"])
-def test_gradients_of_heads_and_projections_match_finite_differences(name, coverage):
+def test_gradients_of_heads_and_projections_match_finite_differences(name):
+    heads = Part(MultiHeadAttention, heads=2, size=3)
+    projection = Part(LinearProjection, size=3)
+    plain = Mechanism(PARTS[name], Part(Softmax), SCOPES["local_p"])
+    assert attends(replace(plain, heads=heads))
+    assert attends(replace(plain, projection=projection))
+
+
+@pytest.mark.parametrize("history", ["coverage", "forward_with_agent"])
+@pytest.mark.parametrize("name", ["dot", "bahdanau", "cosine"])
+def test_gradients_of_histories_of_heads_match_finite_differences(name, history):
     heads = Part(MultiHeadAttention, heads=2, size=3)
     mechanism = Mechanism(
-        PARTS[name], Part(Softmax), SCOPES["local_p"], coverage=coverage, heads=heads
+        PARTS[name],
+        Part(Softmax),
+        SCOPES["local_p"],
+        history=part_of("history", history),
+        heads=heads,
     )
-    assert attends(mechanism, coverage=coverage is not None)
-    projection = Part(LinearProjection, size=3)
-    mechanism = Mechanism(
-        PARTS[name], Part(Softmax), SCOPES["global"], projection, coverage=coverage
-    )
-    assert attends(mechanism, coverage=coverage is not None)
+    assert remembers(mechanism)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +214,7 @@ def test_gradients_of_a_model_with_every_feedback_match_finite_differences(
         "readout": "attentional",
         "input_feeding": "attentional_hidden",
     }
-    model = speed_up(tiny_model(**choices, coverage=1.0, scope="local_p", scale=2.0))
+    model = speed_up(tiny_model(**choices, history="coverage", scope="local_p", scale=2.0))
     batch = make_batch(*pairs((2, 1), (2, 1)), Padding())
 
     assert right(

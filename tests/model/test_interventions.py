@@ -28,7 +28,7 @@ CHOICES = [
         for decoder, context in ATTENDING
     ),
     *({"normaliser": name} for name in usual_first("normaliser")[1:]),
-    {"coverage": 1.0},
+    {"history": "coverage"},
     {"heads": 2},
     {"input_feeding": "attentional_hidden", "decoder": "step_then_attend"},
 ]

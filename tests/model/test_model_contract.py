@@ -34,7 +34,7 @@ SPECIAL = [
     Variant("decoder", "no_attention"),
 ]
 SPECIAL += [
-    Variant("coverage", "see2017", "step_then_attend"),
+    Variant("history", "coverage", "step_then_attend"),
     Variant("input_feeding", "attentional_hidden"),
 ]
 
@@ -72,8 +72,8 @@ def test_decoding_leaves_memory_and_state_as_they_are(variant, pairs):
         first.position,
         first.context,
         first.fed,
-        first.coverage,
     ]
+    tensors += [x for head in first.past or () for x in vars(head).values()]
     tensors = [tensor for tensor in tensors if tensor is not None]
     before = [tensor.detach().clone() for tensor in tensors]
     state = first

@@ -52,7 +52,7 @@ MODELS = [
     (
         {
             "reverse_source": True,
-            "coverage": 1.0,
+            "history": "coverage",
             "scope": "local_p",
             "input_feeding": "expected_embedding",
         },

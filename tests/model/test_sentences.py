@@ -51,7 +51,7 @@ def equals_the_equations(row, tiny_model, pairs):
     unrolled = model(batch)
     found = model.output(unrolled.readout).log_softmax(-1).detach().numpy()
     assert (unrolled.attention_weights is None) == (row["attention"] is None)
-    assert (unrolled.coverage_loss is None) == (row["coverage"] is None)
+    assert (unrolled.history_loss is None) == (row["history"] != "coverage")
     equations = paper.Model(
         **{name: value for name, value in given.items() if name not in NOT_OF_THE_EQUATIONS}
     )
@@ -69,9 +69,9 @@ def equals_the_equations(row, tiny_model, pairs):
         coverage_loss += expected.coverage_loss
     # float32 inside
     np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), nll, rtol=1e-6)
-    if unrolled.coverage_loss is not None:
+    if unrolled.history_loss is not None:
         assert coverage_loss > 0
-        np.testing.assert_allclose(unrolled.coverage_loss.item(), coverage_loss, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(unrolled.history_loss.item(), coverage_loss, rtol=0, atol=1e-10)
 
 
 ALONE = [Padding(encoder, decoder) for encoder in ("pre", "post") for decoder in ("pre", "post")]
@@ -125,7 +125,7 @@ def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
 @pytest.mark.parametrize("heads", [None, 2])
-@pytest.mark.parametrize("coverage", [None, 0.7])
+@pytest.mark.parametrize("history", ["none", "coverage"])
 @pytest.mark.parametrize(
     ("normaliser", "scope"),
     [
@@ -135,7 +135,7 @@ def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
     ],
 )
 def test_each_scope_with_heads_and_coverage(
-    normaliser, scope, coverage, heads, decoder, tiny_model, pairs
+    normaliser, scope, history, heads, decoder, tiny_model, pairs
 ):
     """Each head has a window and a coverage of its own."""
     number = SCOPES.index(scope) + 4 * (heads is not None)
@@ -146,7 +146,41 @@ def test_each_scope_with_heads_and_coverage(
     choices = {
         "normaliser": normaliser,
         "scope": scope,
-        "coverage": coverage,
+        "history": history,
+        "heads": heads,
+        "attention": score,
+    }
+    equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend", "conditional_gru"])
+@pytest.mark.parametrize("heads", [None, 2])
+@pytest.mark.parametrize("history", [*FACTORS["history"], "soft_monotonic"])
+@pytest.mark.parametrize(
+    ("normaliser", "scope"),
+    [
+        ("softmax", "global"),
+        ("softmax", "local_m"),
+        ("softmax", "local_p"),
+        ("sparsemax", "global"),
+        ("sigmoid", "local_p_renormalised"),
+    ],
+)
+def test_each_history_with_scopes_heads_and_decoders(
+    normaliser, scope, history, heads, decoder, tiny_model, pairs
+):
+    """Each head remembers its own weights, and forward attention starts anew where it must."""
+    if "monotonic" in history and normaliser != "softmax":
+        pytest.skip("a monotonic history makes its weights without a normaliser")
+    number = FACTORS["history"].index(history) if history in FACTORS["history"] else 7
+    context = (
+        "readout_and_previous_in_cell" if decoder == "step_then_attend" else "cell_and_readout"
+    )
+    score = [score for score in SCORES if score not in BY_POSITION][number % 4]
+    choices = {
+        "normaliser": normaliser,
+        "scope": scope,
+        "history": history,
         "heads": heads,
         "attention": score,
     }

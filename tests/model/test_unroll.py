@@ -27,7 +27,7 @@ CARRYING = {  # everything that goes from step to step, alone and together
     },
     "fed_covered_windows": {
         "input_feeding": "expected_embedding",
-        "coverage": 1.0,
+        "history": "coverage",
         "heads": 2,
         "scope": "local_p",
     },
@@ -35,7 +35,7 @@ CARRYING = {  # everything that goes from step to step, alone and together
         "decoder": "step_then_attend",
         "context": "readout_and_previous_in_cell",
         "input_feeding": "attentional_hidden",
-        "coverage": 1.0,
+        "history": "coverage",
         "scope": "local_m",
     },
     "location_sparse": {
@@ -90,7 +90,7 @@ def test_fed_readout_is_the_one_that_the_output_layer_reads(decoder, feeding, ti
         return len(made)
 
     assert times_made(input_feeding=feeding) == batch.target_input.shape[1]
-    assert times_made(coverage=1.0) == 1
+    assert times_made(history="coverage") == 1
 
 
 @pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
@@ -170,13 +170,13 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
 FED_BACK = {  # of each decoder: with and without something that feeds back
     "attend_then_step": (
         {"context": "readout"},
-        [{}, {"coverage": 1.0}, {"input_feeding": "expected_embedding"}],
+        [{}, {"history": "coverage"}, {"input_feeding": "expected_embedding"}],
     ),
     "step_then_attend": (
         {},
         [
             {"context": "readout_and_previous_in_cell"},
-            {"coverage": 1.0},
+            {"history": "coverage"},
             {"input_feeding": "attentional_hidden"},
         ],
     ),

@@ -183,8 +183,16 @@ MIXTURES = {
         "Could not override 'model/decoder'",
     ),
     "coverage": (
+        ("task=classification", "model/history=coverage"),
+        "Could not override 'model/history'",
+    ),
+    "former coverage": (
         ("task=classification", "model/coverage=see2017"),
-        "Could not override 'model/coverage'",
+        "model/coverage is now model/history: model/coverage=see2017 is model/history=coverage",
+    ),
+    "gold links": (
+        ("task=classification", "training/attention_loss=guided_alignment"),
+        "learns from gold links, which labelled sentences have not; choose",
     ),
     "window": (
         ("task=classification", "model/scope=local_m"),

@@ -28,11 +28,12 @@ SMALL_MODEL = (
 )
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
-    ("attention=bahdanau", "normaliser=gumbel", "initialisation=bahdanau"),
-    ("attention=concat", "normaliser=hard", "encoder=lstm", "coverage=see2017", "readout=maxout"),
+    ("attention=bahdanau", "normaliser=gumbel", "history=forward", "initialisation=bahdanau"),
+    ("attention=concat", "normaliser=hard", "encoder=lstm", "history=coverage", "readout=maxout"),
     (
         "attention=cosine",
         "normaliser=entmax",
+        "history=location_sensitive",
         "encoder=rnn",
         "bridge=mean",
         "projection=linear",
@@ -49,6 +50,7 @@ TOGETHER = [
     (
         "attention=general",
         "normaliser=sigmoid",
+        "history=last_weights",
         "bridge=first_backward",
         "readout=plain",
         "scope=local_p",
@@ -66,6 +68,7 @@ TOGETHER = [
     (
         "attention=scaled_dot",
         "normaliser=softmax_with_sink",
+        "history=forward_with_agent",
         "input_feeding=expected_embedding",
     ),
     (
@@ -75,6 +78,7 @@ TOGETHER = [
         "readout=attentional",
     ),
     ("attention=uniform", "normaliser=softmax1"),
+    ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

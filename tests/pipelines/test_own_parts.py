@@ -303,8 +303,8 @@ def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(
         "model.attention.key_size is not a setting",
     )
     refused(
-        command("train.py", *tiny, "model/coverage=see2017"),
-        "coverage needs the width of the projected keys",
+        command("train.py", *tiny, "model/history=coverage"),
+        "history Coverage needs the width of the projected keys",
         "projected_key_size",
     )
 

@@ -44,7 +44,7 @@ CHOICES = {
     "top key": ("foo=1", "foo is not a setting; the config has: callbacks, chain, data"),
     "key": (
         "training.foo=1",
-        "training.foo is not a setting; training has: accumulate, average_checkpoints",
+        "training.foo is not a setting; training has: accumulate, attention_loss, average_check",
     ),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),
     "key that the file of a logger leaves out": (
@@ -241,6 +241,34 @@ COMBINATIONS = {
     "unknown words": (
         ("model/attention=none", "model/decoder=no_attention", "search.replace_unknown=true"),
         "search.replace_unknown goes by the attention weights",
+    ),
+    "former coverage": (
+        ("model/coverage=see2017",),
+        "model/coverage is now model/history: model/coverage=see2017 is model/history=coverage",
+    ),
+    "former setting of coverage": (
+        ("model/history=coverage", "model.coverage.loss_weight=0.5"),
+        "model.coverage is now model.history",
+    ),
+    "history of scores without keys": (
+        ("model/history=location_sensitive", "model/attention=location"),
+        "history LocationSensitive is added to the keys, but the location and uniform scores have",
+    ),
+    "two makers of weights": (
+        ("model/history=monotonic", "model/normaliser=entmax"),
+        "makes weights of the scores by itself, so that Entmax would do nothing",
+    ),
+    "filters": (
+        ("model/history=location_sensitive", "model.history.filter_width=4"),
+        "model.history.filter_width must be odd",
+    ),
+    "loss without attention": (
+        ("model/attention=none", "training/attention_loss=entropy"),
+        "training.attention_loss is on attention weights, but the model has no attention; choose",
+    ),
+    "loss without words": (
+        ("training/attention_loss=impermissible_mass",),
+        "training.attention_loss.tokens",
     ),
     "two vocabularies": (
         ("model.tied_embeddings=all", "model.readout.size=64"),

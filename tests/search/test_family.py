@@ -17,8 +17,8 @@ MODELS = {
         "input_feeding": "attentional_hidden",
     },
     "expected embedding fed": {"input_feeding": "expected_embedding"},
-    "coverage": {"coverage": 1.0},
-    "coverage of heads": {"coverage": 1.0, "heads": 2, "projection": 4},
+    "coverage": {"history": "coverage"},
+    "coverage of heads": {"history": "coverage", "heads": 2, "projection": 4},
     "context of the last step": {
         "decoder": "step_then_attend",
         "context": "readout_and_previous_in_cell",
@@ -28,12 +28,12 @@ MODELS = {
     "all of a step after": {
         "decoder": "step_then_attend",
         "context": "readout_and_previous_in_cell",
-        "coverage": 1.0,
+        "history": "coverage",
     }
     | {"input_feeding": "attentional_hidden", "scope": "local_m"},
     "all of a step before": {
         "input_feeding": "expected_embedding",
-        "coverage": 1.0,
+        "history": "coverage",
         "heads": 2,
         "scope": "local_p",
     },

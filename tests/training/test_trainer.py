@@ -114,7 +114,7 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(
     unrolled = model(batch)
     loss = summed_loss(model.output, unrolled, batch, smoothing).loss
     if coverage:
-        loss = loss + unrolled.coverage_loss
+        loss = loss + unrolled.history_loss
     (loss / batch.num_target_tokens).backward()
     norm = 0.0
     for name, parameter in model.named_parameters():

@@ -42,7 +42,7 @@ _PLACES = {
     **{
         f"model.{name}": f"model/{name}"
         for name in (
-            "projection", "normaliser", "scope", "coverage", "heads", "encoder", "bridge",
+            "projection", "normaliser", "scope", "history", "heads", "encoder", "bridge",
             "decoder", "readout", "input_feeding", "initialisation",
         )
     },
@@ -373,7 +373,7 @@ def _has_choice(config: Mapping[str, Any], place: str) -> bool:
 
 
 def _choice_words(place: str, choice: str) -> str:
-    """A choice in words: `post_post`, `bridge mean`, `no coverage`.
+    """A choice in words: `post_post`, `bridge mean`, `no history`.
 
     The name of its group precedes it where that says more.
     """

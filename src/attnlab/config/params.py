@@ -27,7 +27,7 @@ _KIND = re.compile(
 )
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (
-    "attention", "projection", "normaliser", "scope", "coverage", "heads", "decoder", "readout",
+    "attention", "projection", "normaliser", "scope", "history", "heads", "decoder", "readout",
     "input_feeding", "bridge",
 )  # fmt: skip
 # Settings whose null is the choice `none` of a group.

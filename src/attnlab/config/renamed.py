@@ -14,6 +14,8 @@ _NEW_NAMES = {
     f"{_OPTIMIZER}.learning_rate": f"{_OPTIMIZER}.lr",
     f"{_OPTIMIZER}.epsilon": f"{_OPTIMIZER}.eps",
     f"{_OPTIMIZER}.accumulator": f"{_OPTIMIZER}.initial_accumulator_value",
+    "model.coverage": "model.history",
+    "model.coverage.loss_weight": "model.history.loss_weight",
 }
 # Two settings that one list has replaced.
 _BETAS = (f"{_OPTIMIZER}.beta1", f"{_OPTIMIZER}.beta2")
@@ -22,6 +24,8 @@ _NEW_CHOICES = {
     ("experiment", "lesson_bahdanau"): "lesson/bahdanau",
     ("experiment", "lesson_classifier"): "lesson/classifier",
 }
+# Groups, with their choices: coverage has become one of several histories.
+_NEW_GROUPS = {"model/coverage": ("model/history", {"see2017": "coverage", "none": "none"})}
 
 _WRAPPERS = "attnlab.training.optimisation."
 _NEW_TARGETS = {
@@ -30,6 +34,8 @@ _NEW_TARGETS = {
     f"{_WRAPPERS}Adadelta": "torch.optim.Adadelta",
     f"{_WRAPPERS}Adagrad": "torch.optim.Adagrad",
 }
+_COVERAGE = "attnlab.model.attention.attention.Coverage"
+_NEW_COVERAGE = "attnlab.model.histories.coverage.Coverage"
 
 
 def new_name(path: str) -> str | None:
@@ -44,6 +50,17 @@ def new_choice(group: str, choice: str) -> str | None:
     return _NEW_CHOICES.get((group, choice))
 
 
+def new_group(group: str) -> str | None:
+    """Today's group and choices in place of a former one, in words; None where it is none."""
+    if group not in _NEW_GROUPS:
+        return None
+    today, choices = _NEW_GROUPS[group]
+    examples = ", ".join(
+        f"{group}={old} is {today}={new}" for old, new in choices.items() if old != new
+    )
+    return f"{group} is now {today}: {examples}"
+
+
 def new_target(target: Any) -> str | None:
     """Today's node for a class, in words, or None if the class has not changed."""
     if not isinstance(target, str) or target not in _NEW_TARGETS:
@@ -53,6 +70,23 @@ def new_target(target: Any) -> str | None:
 
 def with_new_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """A plain config of an earlier version in today's names; any other one as it is."""
+    return _with_new_optimizer(with_history(config))
+
+
+def with_history(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A plain config whose model has a history where an earlier version had a coverage."""
+    model = config.get("model")
+    if not isinstance(model, Mapping) or "coverage" not in model:
+        return config
+    renamed = {name: value for name, value in model.items() if name != "coverage"}
+    history = model["coverage"]
+    if isinstance(history, Mapping) and history.get("_target_") == _COVERAGE:
+        history = {**history, "_target_": _NEW_COVERAGE}
+    return {**config, "model": {**renamed, "history": history}}
+
+
+def _with_new_optimizer(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A wrapper of earlier versions as torch's own optimiser."""
     training = config.get("training")
     if not isinstance(training, Mapping):
         return config
@@ -75,4 +109,11 @@ def with_new_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def params_with_new_names(params: Mapping[str, str]) -> dict[str, str]:
     """The flat params of a run in the tracker, in today's names."""
-    return {_NEW_NAMES.get(name, name): value for name, value in params.items()}
+    renamed = {}
+    for name, value in params.items():
+        if name in _NEW_GROUPS:
+            group, choices = _NEW_GROUPS[name]
+            renamed[group] = choices.get(value, value)
+        else:
+            renamed[_NEW_NAMES.get(name, name)] = value
+    return renamed

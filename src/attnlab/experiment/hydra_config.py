@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from attnlab.config.choices import conf_file
 from attnlab.config.params import value_at
-from attnlab.config.renamed import new_choice, new_name
+from attnlab.config.renamed import new_choice, new_group, new_name
 from attnlab.config.signature import settings_of
 from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError, show
@@ -297,6 +298,10 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
             return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
 
+    not_in_the_list = re.match(r"Could not override '([^']+)'", str(error))
+    renamed = new_group(not_in_the_list[1]) if not_in_the_list else None
+    if renamed is not None:
+        return renamed
     if str(error).startswith("Config group override must be"):
         sentence = _no_choice(arguments)
         if sentence:
@@ -354,6 +359,9 @@ def _unknown_group(group: str) -> str:
         return (
             f"{group} has no place in this composition: it belongs to another model or another task"
         )
+    renamed = new_group(group)
+    if renamed is not None:
+        return renamed
     return (
         f"{group} is not a group of the config{_hint(group, names)}; "
         f"the groups are: {', '.join(names)}"

@@ -33,7 +33,7 @@ from attnlab.explorer.server import (
     pairs_of,
 )
 from attnlab.files import atomic_file
-from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.cosine import CosineScore
@@ -59,6 +59,11 @@ from attnlab.model.decoders.no_attention import NoAttention
 from attnlab.model.decoders.step_then_attend import StepThenAttend
 from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast import FASTER
+from attnlab.model.histories.coverage import Coverage
+from attnlab.model.histories.forward import Forward, ForwardWithAgent
+from attnlab.model.histories.last_weights import LastWeights
+from attnlab.model.histories.location_sensitive import LocationSensitive
+from attnlab.model.histories.monotonic import Monotonic
 from attnlab.model.input_feeding import (
     AttentionalHiddenFeeding,
     ExpectedEmbeddingFeeding,
@@ -127,7 +132,14 @@ SUPPORTED: dict[str, dict[type, str]] = {
         Hard: "hard, gumbel",
     },
     "model/scope": {GlobalScope: "global", LocalM: "local_m", LocalP: "local_p"},
-    "model/coverage": {Coverage: "see2017"},
+    "model/history": {
+        Coverage: "coverage",
+        LastWeights: "last_weights",
+        LocationSensitive: "location_sensitive",
+        Forward: "forward",
+        ForwardWithAgent: "forward_with_agent",
+        Monotonic: "monotonic",
+    },
     "model/heads": {MultiHeadAttention: "multi", Attention: "one"},
     "model/decoder": {
         AttendThenStep: "attend_then_step",
@@ -378,8 +390,15 @@ def attention_config(attention: Any) -> dict[str, Any] | None:
             "width": getattr(scope, "width", None),
             "renormalise": getattr(scope, "renormalise", False),
         },
-        "coverage": head.coverage is not None,
+        "history": history_config(head.history),
     }
+
+
+def history_config(history: Any) -> dict[str, Any] | None:
+    """What the engine must know of a history beside its weights; None without one."""
+    if history is None:
+        return None
+    return {"name": _name(history), "hard": getattr(history, "hard", False)}
 
 
 def size_of_weights(model: nn.Module) -> int:
@@ -563,7 +582,7 @@ def _parts_of_attention(attention: Any) -> list[tuple[str, Any]]:
             ("model/projection", None if head.score is score else head.score),
             ("model/normaliser", head.normaliser),
             ("model/scope", head.scope),
-            ("model/coverage", head.coverage),
+            ("model/history", head.history),
         ]
         if _plain_type(head) is not Attention:
             parts.append(("model/heads", head))

@@ -87,7 +87,7 @@ class Classifier(nn.Module):
             source_vocabulary_size=source_vocabulary_size, padding=padding
         )
         size = self.encoder.output_size
-        mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=heads)
+        mechanism = Mechanism(attention, normaliser, scope, projection, history=None, heads=heads)
         self.attention = mechanism.build(query_size=self.encoder.state_shape.size, value_size=size)
         self.dense = nn.Linear(size, dense_size)
         self.dropout = Dropout(dropout)

@@ -12,6 +12,7 @@ and the files of the prepared data that the model was trained with, such as sour
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.config.identity import foreign_classes, foreign_modules
 from attnlab.config.part import Part
+from attnlab.config.renamed import with_history
 from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, read_own_record, write_json
@@ -55,6 +57,9 @@ FORMER_CLASSES = {
         "attnlab.tasks.classification.settings.ClassificationTraining"
     ),
 }
+
+# The weights of coverage in older model folders; it is a history today.
+FORMER_COVERAGE = re.compile(r"(attention|attentions\.\d+)\.coverage\.w(?=\.weight$)")
 
 EXAMPLE = "example.txt"
 
@@ -155,7 +160,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises ExperimentError where it has none.
     """
     config = read_own_record(folder / "config.json", dict[str, Any], "take a whole model folder")
-    return {section: _with_todays_classes(node) for section, node in config.items()}
+    renamed = with_history(config)
+    return {section: _with_todays_classes(node) for section, node in renamed.items()}
 
 
 def _with_todays_classes(node: Any) -> Any:
@@ -220,9 +226,10 @@ def load_weights(model: torch.nn.Module, folder: Path) -> None:
 
 def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
     try:
-        return load_file(folder / "weights.safetensors", device=device)
+        weights = load_file(folder / "weights.safetensors", device=device)
     except (OSError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
+    return {FORMER_COVERAGE.sub(r"\1.history.w", name): value for name, value in weights.items()}
 
 
 class ForeignCodeError(ExperimentError):

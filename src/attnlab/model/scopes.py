@@ -26,13 +26,14 @@ class Window:
     renormalise: bool = False
 
     def reweigh(self, weights: Tensor) -> Tensor:
-        """Weights (B, T, S), multiplied by the emphasis."""
+        """Weights (B, T, S), multiplied by the emphasis; rows of zeros stay zeros."""
         if self.emphasis is None:
             return weights
         weights = weights * self.emphasis
         if not self.renormalise:
             return weights
-        return weights / weights.sum(-1, keepdim=True)
+        total = weights.sum(-1, keepdim=True)
+        return weights / total.masked_fill(total == 0, 1)
 
 
 class Scope(nn.Module, ABC):

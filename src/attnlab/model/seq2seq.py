@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss, remember
+from attnlab.model.attention.attention import MultiHeadAttention, remember
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
@@ -19,6 +19,7 @@ from attnlab.model.bridges import Bridge
 from attnlab.model.decoders.decoder import Decoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.encoders.encoder import Encoder
+from attnlab.model.histories.history import History
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers.normaliser import Normaliser
@@ -31,13 +32,13 @@ from attnlab.model.scopes import Scope
 class Unrolled:
     """A pass over the target: what the output layer reads, and where the attention looked.
 
-    attention_weights are the mean over the heads. coverage_loss is summed over the real target
-    tokens and weighted by `model.coverage.loss_weight`; None without coverage.
+    attention_weights are the mean over the heads. history_loss is that of the attention's history,
+    summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
     """
 
     readout: Tensor  # (B, T, R)
     attention_weights: Tensor | None  # (B, T, S)
-    coverage_loss: Tensor | None = None  # ()
+    history_loss: Tensor | None = None  # ()
 
 
 class Seq2Seq(nn.Module):
@@ -66,7 +67,7 @@ class Seq2Seq(nn.Module):
         projection: Part[LinearProjection] | None,
         normaliser: Part[Normaliser],
         scope: Part[Scope],
-        coverage: Part[Coverage] | None,
+        history: Part[History] | None,
         heads: Part[MultiHeadAttention] | None,
         decoder: Part[Decoder],
         readout: Part[Readout],
@@ -89,7 +90,7 @@ class Seq2Seq(nn.Module):
         if attention is None:
             value_size = self.encoder.state_shape.size
         self.decoder: Decoder = decoder(
-            mechanism=mechanism_of(attention, projection, normaliser, scope, coverage, heads),
+            mechanism=mechanism_of(attention, projection, normaliser, scope, history, heads),
             readout=readout,
             input_feeding=input_feeding,
             value_size=value_size,
@@ -123,7 +124,10 @@ class Seq2Seq(nn.Module):
         is_masked = self.padding.attention_masked
         memory = remember(encoded, source_mask, is_masked, self.decoder.attention, intervention)
         recurrent = self.bridge(encoded, source_mask)
-        return memory, self.decoder.first_state(recurrent, encoded)
+        state = self.decoder.first_state(recurrent, encoded)
+        if self.decoder.attention is None:
+            return memory, state
+        return memory, replace(state, past=self.decoder.attention.first_past(memory))
 
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory
@@ -222,8 +226,8 @@ class Seq2Seq(nn.Module):
             if feeds_readout:
                 readouts.append(self._readout(output))
                 state = self._feed(readouts[-1], state)
-            if before.coverage is not None and output.attention_weights is not None:
-                losses.append(coverage_loss(output.attention_weights, before.coverage))
+            if self.decoder.has_history_loss:
+                losses.append(self.decoder.history_loss(output, before))
 
         readout = torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs)
         weights = [
@@ -232,9 +236,9 @@ class Seq2Seq(nn.Module):
             if output.attention_weights is not None
         ]
         loss = None
-        coverage = self.decoder.coverage
-        if coverage is not None:
-            loss = coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
+        history = self.decoder.history
+        if history is not None and losses:
+            loss = history.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
         return Unrolled(readout, torch.stack(weights, dim=1) if weights else None, loss)
 
     def _readout(self, output: StepOutput) -> Tensor:

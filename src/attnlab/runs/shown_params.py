@@ -29,7 +29,7 @@ from attnlab.project import CONF
 # Groups whose choices are params, wherever their section is in the config.
 _GROUPS = (
     "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
-    "model/normaliser", "model/scope", "model/coverage", "model/heads", "model/encoder",
+    "model/normaliser", "model/scope", "model/history", "model/heads", "model/encoder",
     "model/bridge", "model/decoder", "model/readout", "model/input_feeding",
     "model/initialisation", "training/teacher_forcing", "training/optimizer", "training/schedule",
     "data/tokenizer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
@@ -12,6 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from attnlab.config.part import Part
 from attnlab.data.sampler import Batching
+from attnlab.training.attention_losses.attention_loss import AttentionLoss
 from attnlab.training.optimisation import Schedule
 from attnlab.training.torch_optim import OPTIMIZER_TYPES, SCHEDULER_TYPES, check_optimization
 
@@ -49,6 +50,8 @@ class Training(ABC):
     average_decay: of an exponential moving average of the weights, what step n keeps of it, at most
         (1 + n) / (10 + n); validation, checkpoints and the final model then have the average; None
         averages nothing.
+    attention_loss: a loss on the attention weights beside the negative log-likelihood; None for
+        none.
     """
 
     max_steps: PositiveInt | None
@@ -69,6 +72,7 @@ class Training(ABC):
     keep_best: PositiveInt
     average_checkpoints: PositiveInt
     average_decay: Annotated[float, Field(gt=0, lt=1)] | None
+    attention_loss: AttentionLoss | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         scheduler = None if isinstance(self.schedule, Schedule) else self.schedule

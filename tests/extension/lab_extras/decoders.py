@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look, with_coverage
+from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
@@ -33,8 +34,8 @@ class GatedDecoder(Decoder[Literal["readout"]]):
         # 1. Step with the last token: s_t = f(s_{t-1}, e(y_{t-1})).
         hidden, after = self.body(token, None, state)
         # 2. Look with the state after this step.
-        context, weights = look(self.attention, hidden, state, memory)
+        context, weights, past = look(self.attention, hidden, state, memory)
         # 3. Open the context as far as the state wants it.
         gated: Tensor = self.gate(hidden).sigmoid() * context
         output = StepOutput(hidden, gated, token.embedded, weights)
-        return output, with_coverage(after, weights)
+        return output, replace(after, past=past)

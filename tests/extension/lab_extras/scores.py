@@ -20,6 +20,7 @@ class EuclideanScore(Score):
         super().__init__()
         self.temperature = temperature
         self.W = nn.Linear(key_size, query_size, bias=False)
+        self.projected_key_size = query_size
 
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.W(keys)  # (B, S, H), once a batch

@@ -26,7 +26,7 @@ def layer_kinds(model: nn.Module) -> set[type]:
 
 
 def test_sped_up_model_keeps_its_parameters_their_names_and_the_random_state(tiny_model):
-    model = tiny_model(cell="lstm", heads=2, coverage=1.0)
+    model = tiny_model(cell="lstm", heads=2, history="coverage")
     before = {name: id(weight) for name, weight in model.named_parameters()}
     names, random_state = list(model.state_dict()), torch.random.get_rng_state()
     assert speed_up(model) is model

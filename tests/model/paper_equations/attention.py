@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paper_equations import histories
 from paper_equations.cells import Weights, part
+from paper_equations.histories import Past
 from paper_equations.normalisers import NORMALISERS
 from paper_equations.scopes import local_m, local_p
 from paper_equations.scores import CONTENT_SCORES, location
@@ -23,34 +25,46 @@ class Attention:
     scope: str = "global"
     width: int = 2
     heads: int | None = None
+    history: str = "none"
 
 
-def attend(choice: Attention, w: Weights, s, values, t: int, coverage: list | None = None):
-    """One query (H,) over one sentence: the context (D,), and a head's weights (S,).
+def attend(choice: Attention, w: Weights, s, values, t: int, pasts: list[Past]):
+    """One query (H,) over one sentence: the context (D,), each head's weights (S,) and past after.
 
-    Given are encoder outputs (S, D), and what each head has seen so far (S,).
+    Given are encoder outputs (S, D), and what each head remembers.
 
     Several heads are Vaswani et al. 2017, 3.2.2: concat(head_1, ..., head_N) W_O, each over
     projections of its own.
     """
     if choice.heads is None:
-        weights = weigh(choice, w, s, values, t, None if coverage is None else coverage[0])
-        return weights @ values, [weights]
-    contexts, all_weights = [], []
+        weights = weigh(choice, w, s, values, t, pasts[0])
+        context = weights @ values
+        own = part(w, "history.")
+        return (
+            context,
+            [weights],
+            [histories.after(choice.history, own, pasts[0], s, context, weights)],
+        )
+    contexts, all_weights, after = [], [], []
     for head in range(choice.heads):
         w_q, w_k, w_v = (np.split(w[f"W_{name}.weight"], choice.heads)[head] for name in "QKV")
         keys = np.array([w_k @ h for h in values])
-        seen = None if coverage is None else coverage[head]
-        weights = weigh(choice, part(w, f"attentions.{head}."), w_q @ s, keys, t, seen)
+        of_head = part(w, f"attentions.{head}.")
+        query = w_q @ s
+        weights = weigh(choice, of_head, query, keys, t, pasts[head])
         contexts.append(weights @ np.array([w_v @ h for h in values]))
         all_weights.append(weights)
-    return w["W_O.weight"] @ np.concatenate(contexts), all_weights
+        own = part(of_head, "history.")
+        remembered = (pasts[head], query, contexts[-1], weights)
+        after.append(histories.after(choice.history, own, *remembered))
+    return w["W_O.weight"] @ np.concatenate(contexts), all_weights, after
 
 
-def weigh(choice: Attention, w: Weights, s, keys, t: int, coverage=None):
+def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):
     """The weights (S,) of all source tokens."""
     n = len(keys)
-    seen = [0.0] * n if coverage is None else [w["coverage.w.weight"][:, 0] * c for c in coverage]
+    remembers = part(w, "history.")
+    seen = [histories.added_to_key(choice.history, remembers, past, i) for i in range(n)]
     scores = np.array(
         [score_of(choice, part(w, "score."), s, keys[i], i, seen[i]) for i in range(n)]
     )
@@ -59,10 +73,16 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, coverage=None):
         inside, emphasis = local_m(t, n, choice.width)
     elif choice.scope.startswith("local_p"):
         inside, emphasis = local_p(part(w, "scope."), s, n, choice.width)
-    weights = np.zeros(n)
-    normalise = NORMALISERS[choice.normaliser]
-    weights[inside] = normalise(scores[inside], part(w, "normaliser.")) * emphasis[inside]
-    return weights / weights.sum() if choice.scope == "local_p_renormalised" else weights
+
+    def normalise(some_scores):
+        return NORMALISERS[choice.normaliser](some_scores, part(w, "normaliser."))
+
+    weights = emphasis * histories.weights_of(
+        choice.history, remembers, scores, normalise, past, inside
+    )
+    if choice.scope == "local_p_renormalised" and weights.any():
+        return weights / weights.sum()
+    return weights
 
 
 def score_of(choice: Attention, w: Weights, s, h, i: int, seen):

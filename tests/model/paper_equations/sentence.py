@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paper_equations import histories
 from paper_equations.attention import Attention, attend
 from paper_equations.bridges import BRIDGES
 from paper_equations.cells import State, Weights, part, stack_step
@@ -40,7 +41,7 @@ class Model:
     projection: int | None = None
     normaliser: str = "softmax"
     scope: str = "global"
-    coverage: float | None = None
+    history: str = "none"
     heads: int | None = None
     context: str = "cell_and_readout"
     readout: str = "tanh"
@@ -71,14 +72,16 @@ class Model:
         computed = Computed([], [], 0.0)
         c = np.zeros(encoded.outputs.shape[1])  # c_0 = 0
         fed = np.zeros(self._fed_size(w))
-        coverage = [np.zeros(len(encoded.outputs)) for _ in range(self.heads or 1)]
+        n = len(encoded.outputs)
+        pasts = [histories.first(self.history, n) for _ in range(self.heads or 1)]
+        after = pasts
         for t, token in enumerate([BOS, *target]):
             y = embedding[token]
             # Bahdanau et al. 2015, 3.1, asks with s_{t-1}; Luong et al. 2015, 3, with s_t, and so
             # its cell can be
             # given no more than c_{t-1}.
             if self.decoder == "attend_then_step":
-                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+                c, weights, after = self._look(w, state, encoded.outputs, t, pasts)
             elif self.decoder == "no_attention":
                 c, weights = encoded.final.hidden[-1], []
             conditional = self.decoder == "conditional_gru"
@@ -88,9 +91,9 @@ class Model:
                 part(body, "cell.cells."), kind, np.concatenate([y, fed, *into_cell]), state
             )
             if self.decoder == "step_then_attend":
-                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+                c, weights, after = self._look(w, state, encoded.outputs, t, pasts)
             if conditional:  # Nematus, 2: ask, and let a second cell step with the context
-                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+                c, weights, after = self._look(w, state, encoded.outputs, t, pasts)
                 state = stack_step(part(w, "decoder.second_cell.cells."), kind, c, state)
             s = state.hidden[-1]
             into_readout = c if self.context in self._into_readout else None
@@ -107,9 +110,9 @@ class Model:
                 }[self.input_feeding]
             if weights:
                 computed.weights.append(np.mean(weights, axis=0))
-            if self.coverage is not None:
-                computed.coverage_loss += self.coverage * self._looked_again(weights, coverage)
-                coverage = [old + new for old, new in zip(coverage, weights, strict=True)]
+            if self.history == "coverage":
+                computed.coverage_loss += self._looked_again(weights, pasts)
+            pasts = after
         return computed
 
     _into_cell = (
@@ -121,7 +124,7 @@ class Model:
     )
     _into_readout = ("readout", "cell_and_readout", "readout_and_previous_in_cell", "every_step")
 
-    def _look(self, w: Weights, state: State, outputs, t: int, coverage):
+    def _look(self, w: Weights, state: State, outputs, t: int, pasts: list[histories.Past]):
         assert self.attention is not None
         choice = Attention(
             self.attention,
@@ -129,14 +132,16 @@ class Model:
             self.normaliser,
             self.scope,
             heads=self.heads,
+            history=self.history,
         )
-        seen = None if self.coverage is None else coverage
-        return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, seen)
+        return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, pasts)
 
-    def _looked_again(self, weights, coverage) -> float:
+    def _looked_again(self, weights, pasts: list[histories.Past]) -> float:
         """See et al. 2017, equation 12: sum_i min(a_i, c_i), here the mean over the heads."""
         return float(
-            np.mean([np.minimum(a, c).sum() for a, c in zip(weights, coverage, strict=True)])
+            np.mean(
+                [np.minimum(a, c["weights"]).sum() for a, c in zip(weights, pasts, strict=True)]
+            )
         )
 
     def _fed_size(self, w: Weights) -> int:

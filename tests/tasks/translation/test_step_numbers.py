@@ -70,10 +70,13 @@ def check_end(sheet: Any, taken: Any, atol: float = 1e-9) -> None:
             check(f"C_t{above}", after.recurrent.cell[layer, 0])
     if after.context is not None:
         check("c_t", after.context[0])
-    if after.coverage is not None:
-        heads = len(after.coverage[0])
-        for head in range(heads):
-            check("κ_t+1" if heads == 1 else f"κ_t+1^{head + 1}", after.coverage[0, head])
+    heads = after.past or ()
+    for number, head in enumerate(heads):
+        mark = "" if len(heads) == 1 else f"^{number + 1}"
+        is_sum = f"κ_t{mark}" in sheet.symbols
+        check(f"κ_t+1{mark}" if is_sum else f"α{mark}", head.weights[0])
+        if f"u_t{mark}" in sheet.symbols:
+            check(f"u_t{mark}", head.transition[0])
     if after.fed is not None:
         fed = ["p_t", "ȳ_t", "s̃_t"]
         width = after.fed.shape[1]
@@ -104,9 +107,13 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
         {"cell": "lstm", "attention": "cosine", "scope": "local_p_renormalised"},
         {"attention": "location", "cell": "lstm"},
         {"attention": "uniform"},
-        {"heads": 2, "coverage": 1.0, "projection": 3, "scope": "local_p"},
+        {"heads": 2, "history": "coverage", "projection": 3, "scope": "local_p"},
         {"heads": 2, "attention": "concat", "normaliser": "sparsemax", "scope": "local_m"},
-        {"projection": 3, "coverage": 1.0, "attention": "scaled_dot"},
+        {"projection": 3, "history": "coverage", "attention": "scaled_dot"},
+        {"projection": 3, "history": "location_sensitive", "attention": "scaled_dot"},
+        {"heads": 2, "history": "forward_with_agent", "projection": 3, "scope": "local_p"},
+        {"history": "forward", "normaliser": "sparsemax", "scope": "local_m"},
+        {"history": "soft_monotonic", "scope": "local_p_renormalised"},
         {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell"},
         {"decoder": "step_then_attend", "input_feeding": "softmax_output", "cell": "lstm"},
         {"decoder": "step_then_attend", "input_feeding": "expected_embedding"},
@@ -335,7 +342,9 @@ def test_page_has_a_name_for_every_symbol_and_group(tiny_model) -> None:
     page = Path(attnlab.explorer.__file__).parent / "page" / "words.js"
     known = set(re.findall(r'^  "?([\w.]+)"?:', page.read_text(encoding="utf-8"), re.MULTILINE))
     models = [build(variant) for variant in VARIANTS]
-    models.append(tiny_model(cell="lstm", scope="local_p_renormalised", coverage=1.0, heads=2))
+    models.append(
+        tiny_model(cell="lstm", scope="local_p_renormalised", history="coverage", heads=2)
+    )
     models.append(tiny_model(decoder="no_attention", context="every_step"))
     models.append(tiny_model(decoder="step_then_attend", context="readout_and_previous_in_cell"))
     used = set()

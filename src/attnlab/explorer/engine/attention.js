@@ -2,11 +2,12 @@
 //
 // Axes: S source length, H query, A keys, D values and context, N heads.
 
+import { historyOf } from "./histories.js";
 import { changesWeights, shown, weighUnder } from "./intervention.js";
 import { normaliserOf } from "./normalisers.js";
 import { reweigh, scopeOf } from "./scopes.js";
 import { scoreOf } from "./scores.js";
-import { add, join, scale, split, weightedSum } from "./vectors.js";
+import { join, split, weightedSum } from "./vectors.js";
 
 /** context = normalise(score(Q, K)) V. The score is minus infinity wherever nothing may be seen. */
 export class Attention {
@@ -16,7 +17,7 @@ export class Attention {
     this.score = scoreOf(config, weights.of("score"));
     this.normaliser = normaliserOf(config.normaliser, weights.of("normaliser"));
     this.scope = scopeOf(config.scope, weights.of("scope"));
-    this.coverage = config.coverage ? weights.vector("coverage.w.weight") : null; // (A,)
+    this.history = historyOf(config.history, weights.of("history"));
   }
 
   /** Encoder outputs (S, D) and positions (S,) -> {keys (S, A), values (S, D)} of each head. */
@@ -25,37 +26,46 @@ export class Attention {
     return [{ keys, values: outputs }];
   }
 
+  /** What each head remembers before the first step; null without a history. */
+  firstPasts(positions) {
+    return this.history === null ? null : [this.history.first(positions)];
+  }
+
   /**
    * Attend from a query to every key.
    *
    * @param {Float32Array} query (H,)
    * @param {object} memory as `remember` makes it
    * @param {number} t the step
-   * @param {Float32Array[]|null} coverage of each head (S,), the weights so far
+   * @param {object[]|null} pasts what each head remembers; null without a history
    * @returns {{context, weights, query, heads}} context (D,); weights (S,) of each head; heads, the numbers that each head
-   *   computed
+   *   computed, with its `past` after the step
    */
-  attend(query, memory, t, coverage) {
-    const head = this.attendHead(query, memory, 0, t, coverage?.[0]);
+  attend(query, memory, t, pasts) {
+    const head = this.attendHead(query, memory, 0, t, pasts?.[0]);
     return { context: head.context, weights: [head.weights], query, heads: [head] };
   }
 
   /** One head: its context (D,), weights (S,), energies (S,), and what may be seen (S,). */
-  attendHead(query, memory, number, t, coverage = null) {
+  attendHead(query, memory, number, t, past = null) {
     const { values } = memory.projected[number];
     let { keys } = memory.projected[number];
-    // 1. Add to each key how much of it was seen: k + w c.
-    if (this.coverage !== null && coverage !== null) keys = keys.map((key, i) => add(key, scale(coverage[i], this.coverage)));
+    // 1. Let the keys know what was seen.
+    const history = past === null ? null : this.history;
+    if (history !== null) keys = history.changeKeys(keys, past);
     // 2. Score every key, and hide pads and what lies outside of the window.
     const energies = this.score.energies(query, keys);
     const window = this.scope.window(query, t, memory.positions, memory.length);
     const visible = keys.map((_, i) => (memory.mask?.[i] ?? true) && (window.inside?.[i] ?? true));
     const scores = energies.map((energy, i) => (visible[i] ? energy : -Infinity));
     // 3. Make weights of the scores, and average the values by them.
-    const weigh = (z) => reweigh(this.normaliser.weigh(z), window);
+    const normalise = (z) => this.normaliser.weigh(z);
+    const weigh = (z) => reweigh(history === null ? normalise(z) : history.weigh(z, normalise, past), window);
     const change = memory.intervention;
     const weights = change === null ? weigh(scores) : weighUnder(change, scores, weigh, memory.positions, t);
-    return { query, energies, visible, weights, context: weightedSum(weights, values), emphasis: window.emphasis, coverage };
+    const context = weightedSum(weights, values);
+    const after = history === null ? null : history.after(past, query, context, weights);
+    return { query, energies, visible, weights, context, emphasis: window.emphasis, past: after };
   }
 }
 
@@ -66,7 +76,7 @@ export class MultiHeadAttention {
     for (const name of ["W_Q", "W_K", "W_V", "W_O"]) this[name] = weights.linear(name);
     const own = { ...config, heads: null };
     this.attentions = Array.from({ length: config.heads }, (_, i) => new Attention(own, weights.of(`attentions.${i}`)));
-    this.coverage = this.attentions[0].coverage;
+    this.history = this.attentions[0].history; // the heads have one of a kind
   }
 
   project(outputs) {
@@ -78,9 +88,13 @@ export class MultiHeadAttention {
     }));
   }
 
-  attend(query, memory, t, coverage) {
+  firstPasts(positions) {
+    return this.history === null ? null : this.attentions.map(({ history }) => history.first(positions));
+  }
+
+  attend(query, memory, t, pasts) {
     const queries = split(this.W_Q(query), this.heads);
-    const heads = this.attentions.map((attention, number) => attention.attendHead(queries[number], memory, number, t, coverage?.[number]));
+    const heads = this.attentions.map((attention, number) => attention.attendHead(queries[number], memory, number, t, pasts?.[number]));
     return { context: this.W_O(join(heads.map(({ context }) => context))), weights: heads.map(({ weights }) => weights), query, heads };
   }
 }

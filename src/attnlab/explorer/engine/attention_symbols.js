@@ -3,17 +3,19 @@
 //
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 
+import { makesWeights, remember, weighByHistory, withHistory } from "./history_symbols.js";
 import { normaliserOf } from "./normalisers.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
-import { axis, base } from "./sheet.js";
+import { axis } from "./sheet.js";
 import { ENERGIES, KEYS } from "./score_symbols.js";
 
 /**
  * The symbols of an attention, for a query of the sheet; returns the context's.
  *
  * @param {object} look of the model back at its source: {config, weights} of the attention; tokens (S,), with
- *   the pads; memory; position of the step; heads, the numbers that each head computed; past, of each head its weights in the
- *   steps before (T, S), null without coverage; masking, `before` or `after` the softmax
+ *   the pads; memory; position of the step; heads, the numbers that each head computed; pasts, what each
+ *   head remembers, null without a history; steps, of each head its weights in the steps before (T, S); masking, `before` or
+ *   `after` the softmax
  */
 export function attend(sheet, look, query) {
   const tokens = axis("S", look.tokens.length, look.tokens);
@@ -59,7 +61,7 @@ function attendWithHeads(sheet, look, query, h) {
 function attendWithHead(sheet, look, weights, number, asking, h, values) {
   const { config, memory } = look;
   let [query, keys, own] = [asking, h, weights.of("score")];
-  // 1. What is compared: projections, what the score makes of the keys, and coverage.
+  // 1. What is compared: projections, what the score makes of the keys, and what was seen.
   if (config.score === "LocationScore" || config.score === "UniformScore") {
     keys = sheet.given("i", "positions", vectorOf(memory.positions), values.axes[0]);
   }
@@ -69,17 +71,20 @@ function attendWithHead(sheet, look, weights, number, asking, h, values) {
   }
   const score = { weights: own, config };
   keys = KEYS[config.score](sheet, score, keys);
-  if (config.coverage && look.past !== null) keys = cover(sheet, weights, keys, look.past[number]);
+  const history = look.pasts === null ? null
+    : { config: config.history, weights: weights.of("history"), past: look.pasts[number], steps: look.steps[number] };
+  if (history !== null) keys = withHistory(sheet, history, keys);
   // 2. The energies.
   const e = ENERGIES[config.score](sheet, score, query, keys);
   // 3. The mask, the weights and the context.
   const { visible, emphasis } = see(sheet, look, weights, asking, values.axes[0]);
   const normaliser = normaliserOf(config.normaliser, weights.of("normaliser"));
-  const alpha = weigh(sheet, look, number, normaliser, e, visible, emphasis);
+  const alpha = weigh(sheet, look, number, normaliser, history, e, visible, emphasis);
   const sum = sheet.compute("Σα", "sum_of_weights", "total", [alpha]);
   sheet.formula("{} = Σ {}", sum, alpha);
   const context = sheet.compute(sheet.head === null ? "c_t" : "c", "context", "weighted_sum", [alpha, values]);
   sheet.formula("{} = Σ {} {}", context, alpha, values);
+  if (history !== null) remember(sheet, history, asking, alpha, context);
   return context;
 }
 
@@ -94,20 +99,6 @@ function project(sheet, weights, query, keys) {
   sheet.formula("{} = {} {}", projectedQuery, Wq, query);
   sheet.formula("{} = {} {}", projectedKeys, Wk, keys);
   return [projectedQuery, projectedKeys];
-}
-
-/** The keys with w κ added, κ being the sum of the weights of all steps before. */
-function cover(sheet, weights, keys, past) {
-  const [tokens, width] = keys.axes;
-  const before = sheet.given("α_1…t−1", "weights_before", rowsOf(past, tokens.size), axis("T", past.length), tokens);
-  const kappa = sheet.compute("κ_t", "coverage", "sum_of_rows", [before]);
-  const w = sheet.weight("w", "coverage_w", vectorOf(weights.vector("coverage.w.weight")), width);
-  const seen = sheet.compute("w κ", "covered", "outer", [kappa, w]);
-  const covered = sheet.compute(`${base(keys)}+w κ`, "covered_keys", "add", [keys, seen]);
-  sheet.formula("{} = Σ {}", kappa, before);
-  sheet.formula("{} = {} {}", seen, w, kappa);
-  sheet.formula("{} = {} + {}", covered, keys, seen);
-  return covered;
 }
 
 /** What may be seen (S,), 1 or 0, and the factors of a local scope (S,); null for none. */
@@ -158,7 +149,7 @@ function joinedMask(sheet, mask, inside) {
 }
 
 /** The weights: the normaliser, with the mask before or after it, and the scope's factors. */
-function weigh(sheet, look, number, normaliser, e, visible, emphasis) {
+function weigh(sheet, look, number, normaliser, history, e, visible, emphasis) {
   const { config, memory, masking, heads } = look;
   let scores = e;
   if (visible !== null && masking === "before") {
@@ -181,7 +172,9 @@ function weigh(sheet, look, number, normaliser, e, visible, emphasis) {
     const name = isLast ? "α" : ["a", "a′", "a″"][i];
     const about = isLast ? "weights" : "weights_before_change";
     if (stage === "normalise") {
-      return normalise(sheet, normaliser, weights, name, about);
+      const normalised = (itsName, itsAbout) => normalise(sheet, normaliser, weights, itsName, itsAbout);
+      if (history === null || !makesWeights(history.config)) return normalised(name, about);
+      return weighByHistory(sheet, history, weights, normalised, name, about);
     }
     if (stage === "share out") {
       const whole = sheet.compute("Σa", "sum_of_weights", "total", [weights]);

@@ -1,12 +1,12 @@
 // The decoders, as in attnlab/model/decoders/: each step in numbered sentences.
 //
-// A state is {recurrent, position, context, fed, coverage}: recurrent is that of the stack of cells; position is the step;
-// context (D,), fed (F,) and coverage (N, S) are null where a model does not carry them. `step` takes the embedded last
+// A state is {recurrent, position, context, fed, pasts}: recurrent is that of the stack of cells; position is the step;
+// context (D,), fed (F,) and pasts, what each head remembers, are null where a model does not carry them. `step` takes the embedded last
 // token (E,), the state and the memory, and returns {hidden, context, token, attention, state}.
 
 import { attentionOf } from "./attention.js";
 import { StackedCell } from "./cells.js";
-import { add, join, zeros } from "./vectors.js";
+import { join, zeros } from "./vectors.js";
 
 class Decoder {
   constructor(config, weights) {
@@ -24,15 +24,14 @@ class Decoder {
   }
 
   /** The state before the first step, of what the bridge made of the encoded source. */
-  firstState(recurrent, encoded) {
-    const [length, width] = [encoded.outputs.length, encoded.outputs[0].length];
-    const covers = this.attention !== null && this.attention.coverage !== null;
+  firstState(recurrent, encoded, memory) {
+    const width = encoded.outputs[0].length;
     return {
       recurrent,
       position: 0,
       context: this.carriesContext ? zeros(width) : null,
       fed: this.config.fed_size === null ? null : zeros(this.config.fed_size),
-      coverage: covers ? Array.from({ length: this.attention.heads }, () => zeros(length)) : null,
+      pasts: this.attention === null ? null : this.attention.firstPasts(memory.positions),
     };
   }
 
@@ -45,13 +44,13 @@ class Decoder {
 
   /** Attend for one step. */
   look(query, state, memory) {
-    return this.attention.attend(query, memory, state.position, state.coverage);
+    return this.attention.attend(query, memory, state.position, state.pasts);
   }
 
-  /** The output of a step; the weights of each head are added to what was seen so far. */
+  /** The output of a step, and the state after it with what each head remembers. */
   output(hidden, context, token, attention, state) {
-    const coverage = state.coverage?.map((seen, head) => add(seen, attention.weights[head])) ?? null;
-    return { hidden, context: this.intoReadout ? context : null, token, attention, state: { ...state, coverage } };
+    const pasts = state.pasts === null ? null : attention.heads.map(({ past }) => past);
+    return { hidden, context: this.intoReadout ? context : null, token, attention, state: { ...state, pasts } };
   }
 }
 

@@ -3,6 +3,7 @@
 // Axes: S source tokens, K any length that a product sums over. An array is {shape, data}: a number, a vector or a matrix,
 // row by row. Each operation takes the arrays that it reads, and behind them its settings.
 
+import { around, firstChosen, meanChoice, oneBefore } from "./histories.js";
 import { WEIGHTS } from "./normalisers.js";
 
 /** An array of this shape, () for a number. */
@@ -64,6 +65,11 @@ export const OPERATIONS = {
   /** 0 where there is nothing to divide, as of weights that the mask has all taken away. */
   divide: (one, other) => pairwise(one, other, (x, y) => (y === 0 ? 0 : x / y)),
   total: (x) => numberOf(x.data.reduce((sum, one) => sum + one, 0)),
+  /** Of each place of a vector (S,) the numbers of its neighbourhood: (S, width), 0 outside. */
+  around: (x, { width: reach }) => rowsOf(around(x.data, reach), reach),
+  one_before: (x) => vectorOf(oneBefore(x.data)),
+  first_chosen: (energy, before) => vectorOf(firstChosen(energy.data, before.data)),
+  mean_choice: (energy, before) => vectorOf(meanChoice(energy.data, before.data)),
   sum_of_rows: (matrix) => vectorOf(columnSums(rows(matrix), width(matrix))),
   /** Each row divided by its length. */
   unit(x) {

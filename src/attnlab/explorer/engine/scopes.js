@@ -56,6 +56,6 @@ export function reweigh(weights, { emphasis, renormalise }) {
   if (emphasis === null) return weights;
   const changed = weights.map((weight, i) => weight * emphasis[i]);
   if (!renormalise) return changed;
-  const total = sum(changed);
+  const total = sum(changed) || 1; // rows of zeros stay zeros
   return changed.map((weight) => weight / total);
 }

@@ -29,7 +29,7 @@ export class Seq2Seq {
   encode(source, mask, intervention, recurrence) {
     const encoded = this.encoder.encode(source, mask, recurrence);
     const memory = remember(encoded, mask, this.padding.attention_masked, this.decoder.attention, intervention);
-    return { memory, state: this.decoder.firstState(this.bridge.firstState(encoded, mask), encoded) };
+    return { memory, state: this.decoder.firstState(this.bridge.firstState(encoded, mask), encoded, memory) };
   }
 
   /**

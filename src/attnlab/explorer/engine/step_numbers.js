@@ -36,10 +36,10 @@ export function takeStep(translator, model, source, read, masking) {
   const { targetTokenizer: tokenizer } = translator;
   const shown = shownTokens(read.at(-1), logits, taken.at(-2)?.logits ?? null);
   const labels = tokenizer.tokens([...tokenizer.vocabulary.keys()]);
-  const past = heads.map((_, head) => taken.slice(0, -1).map((step) => step.heads[head].weights));
+  const steps = heads.map((_, head) => taken.slice(0, -1).map((step) => step.heads[head].weights));
   return {
     config: translator.model.config, weights: translator.model.weights, token: read.at(-1), tokens: source.tokens,
-    vocabulary: axis("V", logits.length, labels, shown), before, memory, heads, query, past, masking,
+    vocabulary: axis("V", logits.length, labels, shown), before, memory, heads, query, steps, masking,
   };
 }
 
@@ -127,7 +127,7 @@ function look(sheet, taken, query) {
   const config = taken.config.decoder.attention;
   return attend(sheet, {
     ...taken, config, weights: taken.weights.of("decoder.attention"), position: taken.before.position,
-    past: taken.before.coverage === null ? null : taken.past,
+    pasts: taken.before.pasts,
   }, query);
 }
 
@@ -242,8 +242,7 @@ function predict(sheet, { config, weights, vocabulary }, output) {
   sheet.formula("{} = {} {} + {}", logits, W, output, b);
   sheet.formula("{} = softmax({})", p, logits);
 
-  const coverages = [...sheet.symbols.values()].filter((symbol) => base(symbol) === "κ");
-  if (config.input_feeding === null && coverages.length === 0) return;
+  if (config.input_feeding === null) return;
   sheet.begin("next");
   if (config.input_feeding === "AttentionalHiddenFeeding") sheet.formula("{} → xₜ₊₁", output);
   if (config.input_feeding === "SoftmaxOutputFeeding") sheet.formula("{} → xₜ₊₁", p);
@@ -251,12 +250,6 @@ function predict(sheet, { config, weights, vocabulary }, output) {
     const E = sheet.symbols.get("E");
     const expected = sheet.compute("ȳ_t", "fed_embedding", "weighted_sum", [p, E]);
     sheet.formula("{} = Σ {}(y) {}(y)", expected, p, E);
-  }
-  for (const kappa of coverages) {
-    const head = kappa.id.replace("κ_t", "");
-    const alpha = sheet.symbols.get(`α${head}`);
-    const after = sheet.compute(`κ_t+1${head}`, "coverage", "add", [kappa, alpha]);
-    sheet.formula("{} = {} + {}", after, kappa, alpha);
   }
 }
 
@@ -269,7 +262,7 @@ export function sheetOfLook({ config, weights, memory, heads, tokens, masking },
   sheet.begin("sentence");
   const q = sheet.given("q", "sentence_query", vectorOf(memory.summary), axis("Q", memory.summary.length));
   sheet.begin("look_back");
-  const own = { config: config.attention, weights: weights.of("attention"), memory, heads, tokens, masking, position: 0, past: null };
+  const own = { config: config.attention, weights: weights.of("attention"), memory, heads, tokens, masking, position: 0, pasts: null, steps: [] };
   decide(sheet, weights, attend(sheet, own, q), labels);
   return sheet;
 }

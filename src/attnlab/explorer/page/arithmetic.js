@@ -146,6 +146,23 @@ const FUNCTIONS = {
     const own = written(sheet.value(x, place));
     return { cells, text: sheet.value(result, place) === 1 ? `${own} = max ⇒ 1` : `${own} < ${most} ⇒ 0` };
   },
+  around: (sheet, { of: [x], width }, [i, k]) => {
+    const place = i + k - Math.floor(width / 2);
+    const isInside = place >= 0 && place < sheet.size(x, 0);
+    return isInside ? few(sheet, [[x, [place]]], (a) => a) : { cells: [], text: "0" };
+  },
+  one_before: (sheet, { of: [x] }, [i]) => (i === 0 ? { cells: [], text: "0" } : few(sheet, [[x, [i - 1]]], (a) => a)),
+  first_chosen(sheet, { of: [energy, before] }, place, result) {
+    const own = written(sheet.value(energy, place));
+    const cells = [...wholeOf(sheet, energy), ...wholeOf(sheet, before)];
+    return { cells, text: sheet.value(result, place) === 1 ? `${own} ≥ 0 ⇒ 1` : "0" };
+  },
+  mean_choice(sheet, { of: [energy, before] }, [i]) {
+    const p = (at) => 1 / (1 + Math.exp(-sheet.value(energy, [at])));
+    const terms = range(i + 1).map((k) => times(written(sheet.value(before, [k])), ...range(i - k).map((l) => `(1 − ${written(p(k + l))})`)));
+    const seen = range(i + 1).flatMap((k) => [[energy, [k]], [before, [k]]]);
+    return { cells: seen, text: `${written(p(i))} · (${sum(terms)})` };
+  },
   mask: (sheet, { of: [scores, visible] }, place) =>
     few(sheet, [[scores, place], [visible, place]], (score, seen) => (seen.startsWith("0") ? `m = 0 ⇒ ${MINUS}∞` : `m = 1 ⇒ ${score}`)),
   lookup: (sheet, { of: [E], index }, place) => few(sheet, [[E, [index, ...place]]], (a) => a),
@@ -164,7 +181,7 @@ const FUNCTIONS = {
   candidate: (sheet, { of: [one, reset, other], start }, [i]) =>
     few(sheet, [[one, [start + i]], [reset, [i]], [other, [start + i]]], (a, r, b) => `tanh(${a} + ${times(r, b)})`),
   blend: (sheet, { of: [next, share, old] }, place) =>
-    few(sheet, [[next, place], [share, place], [old, place]], (n, z, s) => `(1 − ${z}) · ${bracketed(n)} + ${times(z, s)}`),
+    few(sheet, [[next, place], [share, aligned(sheet, share, place)], [old, place]], (n, z, s) => `(1 − ${z}) · ${bracketed(n)} + ${times(z, s)}`),
   two_products: (sheet, { of }, place) =>
     few(sheet, of.map((id) => [id, place]), (f, C, i, g) => `${times(f, C)} + ${times(i, g)}`),
   gated_tanh: (sheet, { of: [opening, x] }, place) =>

@@ -1,53 +1,27 @@
 """Attention(Q, K, V): score, mask, normalise, average; one head or several.
 
-Each of them may have coverage.
+Each of them may have a history.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import torch
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
 from attnlab.model.encoders.encoder import Encoded
-from attnlab.model.normalisers.hard import Hard
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope, Window
 
-
-class Coverage(nn.Module):
-    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t'.
-
-    See et al. 2017, equations 10 and 11.
-
-    The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i)
-    of each target token (equation 12) punishes looking again at the same place.
-
-    Args:
-        loss_weight: factor of that loss beside the negative log-likelihood; 0 leaves it out.
-    """
-
-    runtime_arguments: ClassVar[tuple[str, ...]] = ("key_size",)
-
-    def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
-        super().__init__()
-        self.loss_weight = loss_weight
-        self.w = nn.Linear(1, key_size, bias=False)
-
-    def forward(self, keys: Tensor, coverage: Tensor) -> Tensor:
-        """projected keys (B, S, A) and coverage (B, S) -> keys (B, S, A)."""
-        return keys + self.w(coverage.unsqueeze(2).to(keys.dtype))
-
-
-def coverage_loss(weights: Tensor, coverage: Tensor) -> Tensor:
-    """sum_i min(weights_i, c_i), the mean over heads: weights and coverage (B, N, S) -> (B,)."""
-    return torch.minimum(weights, coverage).sum(-1).mean(1)
+Past = tuple[Remembered, ...]
+"""What each head remembers."""
 
 
 class Attention(nn.Module):
@@ -59,11 +33,16 @@ class Attention(nn.Module):
     heads = 1
 
     def __init__(
-        self, score: Score, normaliser: Normaliser, scope: Scope, coverage: Coverage | None = None
+        self,
+        score: Score,
+        normaliser: Normaliser,
+        scope: Scope,
+        history: History | None = None,
     ) -> None:
         super().__init__()
         refuse_former_names(score)
-        if isinstance(normaliser, Hard) and getattr(scope, "renormalise", False):
+        # A function may stand in the place of a normaliser.
+        if getattr(normaliser, "is_hard", False) and getattr(scope, "renormalise", False):
             raise ValueError(
                 "one token has all the weight, so that a renormalised window changes nothing, and "
                 "its centre is never learned; choose model.scope.renormalise=false, or another "
@@ -72,38 +51,60 @@ class Attention(nn.Module):
         self.score = score
         self.normaliser = normaliser
         self.scope = scope
-        self.coverage = coverage
+        self.history = history
+
+    @property
+    def histories(self) -> Sequence[History]:
+        """That of its one head; empty without."""
+        return () if self.history is None else (self.history,)
 
     @property
     def rows_sum_to_one(self) -> bool:
-        """Whether the normaliser makes distributions of the scores."""
-        return self.normaliser.rows_sum_to_one
+        """Whether the weights are distributions, before a local-p scope changes them."""
+        if self.history is None:
+            return self.normaliser.rows_sum_to_one
+        return self.history.rows_sum_to_one(self.normaliser.rows_sum_to_one)
+
+    def first_past(self, memory: Memory) -> Past | None:
+        """What is remembered before the first step; None without a history."""
+        return tuple(history.first(memory) for history in self.histories) or None
 
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, A) and values (B, S, D)."""
         return self.score.project_keys(positions if self.score.by_position else outputs), outputs
 
+    @overload
+    def forward(self, query: Tensor, memory: Memory, t: Tensor) -> tuple[Tensor, Tensor]: ...
+    @overload
     def forward(
-        self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+        self, query: Tensor, memory: Memory, t: Tensor, past: Past
+    ) -> tuple[Tensor, Tensor, Past]: ...
+    def forward(
+        self, query: Tensor, memory: Memory, t: Tensor, past: Past | None = None
+    ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Past]:
         """Attend from every query to every key.
 
         Args:
             query: (B, T, H).
             memory: keys (B, S, A) and values (B, S, D), as `project` returned them, and the mask.
             t: (B, T), the position of each query in the target.
-            coverage: (B, 1, S), the weights so far, where this attention has coverage; T is then 1.
+            past: what is remembered, where this attention has a history; T is then 1.
 
         Returns:
             context (B, T, D) and attention weights (B, 1, T, S), which are exactly 0 at pads and
-            sum to 1 over S (unless the normaliser's rows need not, or a local-p scope does not
-            renormalise).
+            sum to 1 over S (unless `rows_sum_to_one` is false, or a local-p scope does not
+            renormalise); with a past also what is remembered after the step.
         """
-        scores, window = self.scores(query, memory, t, coverage)
-        return self.average(scores, window, memory, t)
+        remembered = None if past is None else past[0]
+        scores, window = self.scores(query, memory, t, remembered)
+        context, weights = self.average(scores, window, memory, t, remembered)
+        if self.history is None or remembered is None:
+            return context, weights
+        after = self.history.after(remembered, query[:, 0], context[:, 0], weights[:, 0, 0])
+        return context, weights, (after,)
 
     def scores(
-        self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
+        self, query: Tensor, memory: Memory, t: Tensor, past: Remembered | None = None
     ) -> tuple[Tensor, Window]:
         """The scores (B, T, S), minus infinity where nothing may be seen, and the window.
 
@@ -111,9 +112,9 @@ class Attention(nn.Module):
         """
         assert memory.keys is not None
         keys = memory.keys
-        # 1. Add to each key how much of it was seen.
-        if self.coverage is not None and coverage is not None:
-            keys = self.coverage(keys, coverage[:, 0])
+        # 1. Let the keys know what was seen.
+        if self.history is not None and past is not None:
+            keys = self.history.change_keys(keys, past)
         # 2. Score every key, and hide pads and what lies outside of the window.
         scores = self.score(query, keys)  # (B, T, S)
         window = self.scope(query, t, memory.positions, memory.lengths)
@@ -124,18 +125,29 @@ class Attention(nn.Module):
         return scores, window
 
     def average(
-        self, scores: Tensor, window: Window, memory: Memory, t: Tensor
+        self,
+        scores: Tensor,
+        window: Window,
+        memory: Memory,
+        t: Tensor,
+        past: Remembered | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """What `forward` returns, of the scores and the window."""
+        """Context and weights as `forward` returns them, of the scores and the window."""
         assert memory.values is not None
 
         # 3. Make weights of the scores, and average the values by them.
         def weigh(scores: Tensor) -> Tensor:
-            return window.reweigh(self.normaliser(scores))
+            return window.reweigh(self.normalise(scores, past))
 
         change, positions = memory.intervention, memory.positions
         weights = weigh(scores) if change is None else change.weigh(scores, weigh, positions, t)
         return weights.to(memory.values.dtype) @ memory.values, weights.unsqueeze(1)
+
+    def normalise(self, scores: Tensor, past: Remembered | None) -> Tensor:
+        """Weights of scores, both (B, T, S); T is 1 where something is remembered."""
+        if self.history is None or past is None:
+            return self.normaliser(scores)
+        return self.history.weigh(scores[:, 0], self.normaliser, past).unsqueeze(1)
 
 
 class MultiHeadAttention(nn.Module):
@@ -174,14 +186,18 @@ class MultiHeadAttention(nn.Module):
             )
 
     @property
-    def coverage(self) -> Coverage | None:
-        """That of the first head: they all have one, or none has."""
-        return self.attentions[0].coverage
+    def histories(self) -> Sequence[History]:
+        """Those of the heads, which all have one, or none has; empty without."""
+        return [history for attention in self.attentions for history in attention.histories]
 
     @property
     def rows_sum_to_one(self) -> bool:
-        """As that of the first head: they all have a normaliser of one kind."""
+        """As that of the first head: they all have a normaliser and a history of one kind."""
         return self.attentions[0].rows_sum_to_one
+
+    def first_past(self, memory: Memory) -> Past | None:
+        """What each head remembers before the first step; None without a history."""
+        return tuple(history.first(memory) for history in self.histories) or None
 
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""
@@ -193,22 +209,36 @@ class MultiHeadAttention(nn.Module):
         ]
         return torch.stack(projected, dim=1), torch.stack(values, dim=1)
 
+    @overload
+    def forward(self, query: Tensor, memory: Memory, t: Tensor) -> tuple[Tensor, Tensor]: ...
+    @overload
     def forward(
-        self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """As `Attention.forward`, for coverage (B, N, S) and attention weights (B, N, T, S).
+        self, query: Tensor, memory: Memory, t: Tensor, past: Past
+    ) -> tuple[Tensor, Tensor, Past]: ...
+    def forward(
+        self, query: Tensor, memory: Memory, t: Tensor, past: Past | None = None
+    ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Past]:
+        """As `Attention.forward`, for attention weights (B, N, T, S).
 
         The context is (B, T, D).
         """
         queries = self.W_Q(query).chunk(self.heads, dim=-1)
-        contexts = []
-        weights = []
+        contexts: list[Tensor] = []
+        weights: list[Tensor] = []
+        after: list[Remembered] = []
         for i, attention in enumerate(self.attentions):
-            own_coverage = None if coverage is None else coverage[:, i : i + 1]
-            own_context, own_weights = attention(queries[i], memory.head(i), t, own_coverage)
+            if past is None:
+                own_context, own_weights = attention(queries[i], memory.head(i), t)
+            else:
+                own = attention(queries[i], memory.head(i), t, past[i : i + 1])
+                own_context, own_weights, own_after = own
+                after.extend(own_after)
             contexts.append(own_context)
             weights.append(own_weights)
-        return self.W_O(torch.cat(contexts, dim=-1)), torch.cat(weights, dim=1)
+        context = self.W_O(torch.cat(contexts, dim=-1))
+        if past is None:
+            return context, torch.cat(weights, dim=1)
+        return context, torch.cat(weights, dim=1), tuple(after)
 
 
 def remember(

@@ -10,8 +10,9 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.score import Score, refuse_former_names
+from attnlab.model.histories.history import History
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope, Scope
@@ -52,7 +53,7 @@ class LinearProjection(Score):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Score x projection x normaliser x scope x coverage x heads.
+    """Score x projection x normaliser x scope x history x heads.
 
     Each goes with each, or is refused by a sentence.
     """
@@ -61,7 +62,7 @@ class Mechanism:
     normaliser: Part[Normaliser]
     scope: Part[Scope]
     projection: Part[LinearProjection] | None = None
-    coverage: Part[Coverage] | None = None
+    history: Part[History] | None = None
     heads: Part[MultiHeadAttention] | None = None
 
     def build(self, query_size: int, value_size: int) -> Attention | MultiHeadAttention:
@@ -80,21 +81,33 @@ class Mechanism:
             if self.projection is None
             else self.projection(score=self.score, **sizes)
         )
-        if self.coverage is not None and score.by_position:
-            raise ValueError(
-                "coverage is added to the keys, but the location and uniform scores have none; "
-                "choose model/coverage=none"
+        history = None
+        if self.history is not None:
+            self._check_history(self.history.target, score)
+            history = self.history(
+                query_size=query_size, key_size=score.projected_key_size, value_size=value_size
             )
-        if self.coverage is not None and score.projected_key_size is None:
+        return Attention(score, self.normaliser(), self.scope(query_size=query_size), history)
+
+    def _check_history(self, history: type[History], score: Score) -> None:
+        """Raise ValueError where a history does not go with the score or the normaliser."""
+        if history.changes_keys and score.by_position:
             raise ValueError(
-                f"coverage needs the width of the projected keys, which {type(score).__name__} "
-                "does not give; set projected_key_size in its constructor, or choose "
-                "model/coverage=none"
+                f"history {history.__name__} is added to the keys, but the location and uniform "
+                "scores have none; choose model/history=none, or another model/attention"
             )
-        coverage = None
-        if self.coverage is not None:
-            coverage = self.coverage(key_size=score.projected_key_size)
-        return Attention(score, self.normaliser(), self.scope(query_size=query_size), coverage)
+        if history.changes_keys and score.projected_key_size is None:
+            raise ValueError(
+                f"history {history.__name__} needs the width of the projected keys, which "
+                f"{type(score).__name__} does not give; set projected_key_size in its "
+                "constructor, or choose model/history=none"
+            )
+        if history.makes_weights and self.normaliser.target is not Softmax:
+            raise ValueError(
+                f"history {history.__name__} makes weights of the scores by itself, so that "
+                f"{self.normaliser.target.__name__} would do nothing; leave model/normaliser at "
+                "softmax, or choose model/history=none"
+            )
 
 
 def mechanism_of(
@@ -102,7 +115,7 @@ def mechanism_of(
     projection: Part[LinearProjection] | None,
     normaliser: Part[Normaliser],
     scope: Part[Scope],
-    coverage: Part[Coverage] | None,
+    history: Part[History] | None,
     heads: Part[MultiHeadAttention] | None,
 ) -> Mechanism | None:
     """The mechanism of a model's config, None without an attention.
@@ -110,12 +123,12 @@ def mechanism_of(
     Raises ValueError where a choice is made for an attention that is not there.
     """
     if score is not None:
-        return Mechanism(score, normaliser, scope, projection, coverage, heads)
+        return Mechanism(score, normaliser, scope, projection, history, heads)
     idle = {
         "projection": projection is not None,
         "normaliser": normaliser.target is not Softmax,
         "scope": scope.target is not GlobalScope,
-        "coverage": coverage is not None,
+        "history": history is not None,
         "heads": heads is not None,
     }
     for name, chosen in idle.items():

@@ -15,8 +15,8 @@ class Score(nn.Module, ABC):
 
     longest_source: the name of its setting that limits the tokens of a source, `<eos>` included;
         None where any source can be read.
-    projected_key_size: width A of the projected keys, which coverage needs; None where a score does
-        not say.
+    projected_key_size: width A of the projected keys, which some histories need; None where a score
+        does not say.
     by_position: True where the query is compared with positions; `project_keys` is then given
         positions (B, S).
     """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look, with_coverage
+from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
@@ -31,13 +32,13 @@ class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
     ) -> tuple[StepOutput, DecoderState]:
         assert self.attention is not None
         # 1. Ask with the state before this step: query s_{t-1} -> context c_t.
-        context, weights = look(self.attention, state.recurrent.hidden[-1], state, memory)
+        context, weights, past = look(self.attention, state.recurrent.hidden[-1], state, memory)
         # 2. Step with the last token and, where it goes there, the context: s_t = f(s_{t-1},
         # [e(y_{t-1}); c_t]).
         hidden, after = self.body(token, context if self.into_cell else None, state)
         # 3. Hand state, token and, where it goes there, the context to the readout.
         output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
-        return output, with_coverage(after, weights)
+        return output, replace(after, past=past)
 
     def all_steps(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor

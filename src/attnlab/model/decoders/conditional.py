@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look, with_coverage
+from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
@@ -31,7 +31,7 @@ class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
         # 1. Step with the last token: s'_t = f(s_{t-1}, e(y_{t-1})).
         hidden, between = self.body(token, None, state)
         # 2. Ask with the state between the steps: query s'_t -> context c_t.
-        context, weights = look(self.attention, hidden, state, memory)
+        context, weights, past = look(self.attention, hidden, state, memory)
         # 3. Step with the context: s_t = f'(s'_t, c_t).
         from_context = self.second_cell.product(context)
         recurrent = self.second_cell(from_context, between.recurrent)
@@ -39,4 +39,4 @@ class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
         # 4. Hand state, token and, where it goes there, the context to the readout.
         hidden = recurrent.hidden[-1]
         output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
-        return output, with_coverage(after, weights)
+        return output, replace(after, past=past)

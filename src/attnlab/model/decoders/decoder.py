@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import torch
@@ -12,7 +11,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
+from attnlab.model.attention.attention import Attention, MultiHeadAttention, Past
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.body import DecoderBody
@@ -20,6 +19,7 @@ from attnlab.model.decoders.cells import StackedCell
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.dropout import Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded
+from attnlab.model.histories.history import History
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
@@ -126,15 +126,43 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         return True
 
     @property
-    def coverage(self) -> Coverage | None:
-        """That of its attention."""
-        return None if self.attention is None else self.attention.coverage
+    def history(self) -> History | None:
+        """That of its attention, or of the first of its heads."""
+        if self.attention is None or not self.attention.histories:
+            return None
+        return self.attention.histories[0]
+
+    @property
+    def has_history_loss(self) -> bool:
+        """Whether the history of its attention has a loss."""
+        return self.history is not None and self.history.loss_name is not None
+
+    def history_loss(self, output: StepOutput, before: DecoderState) -> Tensor:
+        """The loss (B,) of the attention's history, the mean over the heads, without its factor.
+
+        Args:
+            output: of a step.
+            before: the state before that step.
+        """
+        assert self.attention is not None
+        assert before.past is not None
+        assert output.attention_weights is not None
+        losses = [
+            history.loss(past, weights)
+            for history, past, weights in zip(
+                self.attention.histories,
+                before.past,
+                output.attention_weights.unbind(1),
+                strict=True,
+            )
+        ]
+        return torch.stack(losses, dim=1).mean(1)
 
     @property
     def feeds_back(self) -> bool:
         """Whether a step reads what the attention or the readout of the step before computed."""
         reads_context = self.steps_twice or (self.attends and self.into_cell)
-        return reads_context or self.body.input_feeding is not None or self.coverage is not None
+        return reads_context or self.body.input_feeding is not None or self.history is not None
 
     @property
     def reads_all_steps_at_once(self) -> bool:
@@ -143,22 +171,19 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         return has_all_steps and not self.feeds_back
 
     def first_state(self, recurrent: RecurrentState, encoded: Encoded) -> DecoderState:
-        """Return the state before the first step.
+        """Return the state before the first step, but for what the attention remembers.
 
         Args:
             recurrent: what the bridge made of the encoded source.
             encoded: the encoded source itself.
         """
-        batch_size, length, width = encoded.outputs.shape
+        batch_size, _, width = encoded.outputs.shape
         zeros = encoded.outputs.new_zeros
         feeding = self.body.input_feeding
         context = zeros(batch_size, width) if self.carries_context else None
         fed = None if feeding is None else zeros(batch_size, feeding.size)
-        coverage = None
-        if self.attention is not None and self.attention.coverage is not None:
-            coverage = zeros(batch_size, self.attention.heads, length)
         position = zeros(batch_size, dtype=torch.long)
-        return DecoderState(recurrent, position, context, fed, coverage)
+        return DecoderState(recurrent, position, context, fed)
 
     @abstractmethod
     def step(
@@ -189,26 +214,27 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
 
 def look(
     attention: Attention | MultiHeadAttention, hidden: Tensor, state: DecoderState, memory: Memory
-) -> tuple[Tensor, Tensor]:
-    """Attend for one step: the query (B, H) -> context (B, D) and attention weights (B, N, S).
+) -> tuple[Tensor, Tensor, Past | None]:
+    """Attend for one step, and remember what an attention with a history remembers.
 
     A row of the memory may serve several queries, which stand side by side: (B, H) is then read as
     (B / T, T, H).
+
+    Args:
+        hidden: the query (B, H).
+        state: the state before the step.
+
+    Returns:
+        context (B, D), attention weights (B, N, S), and the `past` of the state after the step.
     """
-    if state.coverage is not None:
-        memory = memory.for_rows(len(hidden))  # the coverage of each query changes its keys
-    queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / T, T, H)
-    context, weights = attention(
-        queries, memory, state.position.view(queries.shape[:2]), state.coverage
+    if state.past is None:
+        queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / T, T, H)
+        positions = state.position.view(queries.shape[:2])
+        context, weights = attention(queries, memory, positions)
+        return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1), None
+
+    memory = memory.for_rows(len(hidden))  # each query has a past of its own
+    context, weights, past = attention(
+        hidden.unsqueeze(1), memory, state.position.unsqueeze(1), state.past
     )
-    return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1)
-
-
-def with_coverage(state: DecoderState, weights: Tensor) -> DecoderState:
-    """The state with a step's attention weights (B, N, S) added to what was seen so far.
-
-    Without coverage it is the state itself.
-    """
-    if state.coverage is None:
-        return state
-    return replace(state, coverage=state.coverage + weights)
+    return context[:, 0], weights[:, :, 0], past

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from attnlab.model.attention.memory import rows_of
+from attnlab.model.histories.history import Remembered
 from attnlab.model.recurrence import RecurrentState
 
 
@@ -22,11 +23,14 @@ class DecoderState:
     position: Tensor  # (B,) long: the target position of the next step, counted over real tokens
     context: Tensor | None = None  # (B, D): c_{t-1}
     fed: Tensor | None = None  # (B, F): what the last step feeds to the next
-    coverage: Tensor | None = None  # (B, N, S): the sum of all attention weights so far
+    past: tuple[Remembered, ...] | None = None  # what each head of the attention remembers
 
     def select(self, rows: Tensor) -> DecoderState:
         """The state of some rows of the batch, in their order; a row may be named twice."""
-        return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
+        selected = replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
+        if self.past is None:
+            return selected
+        return replace(selected, past=tuple(head.select(rows) for head in self.past))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look, with_coverage
+from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
@@ -41,13 +41,13 @@ class StepThenAttend(
         # [e(y_{t-1}); c_{t-1}]).
         hidden, after = self.body(token, state.context, state)
         # 2. Ask with the state after this step: query s_t -> context c_t.
-        context, weights = look(self.attention, hidden, state, memory)
+        context, weights, past = look(self.attention, hidden, state, memory)
         # 3. Hand state, token and, where it goes there, the context to the readout.
         output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
         # 4. Store what the next step reads.
         if self.carries_context:
             after = replace(after, context=context)
-        return output, with_coverage(after, weights)
+        return output, replace(after, past=past)
 
     def all_steps(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor

@@ -24,6 +24,7 @@ class Hard(Normaliser):
     """
 
     is_sparse = True
+    is_hard = True
 
     def __init__(self, temperature: PositiveFloat, noise: bool) -> None:
         super().__init__()

@@ -21,12 +21,14 @@ class Normaliser(nn.Module, ABC):
     rows_sum_to_one: whether the weights of a row sum to 1. False for such as a sigmoid of each
         score, or a softmax that may leave a part to nothing.
     is_sparse: whether weights of tokens that may be seen can be exactly 0.
+    is_hard: whether one token has all the weight.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ()
 
     rows_sum_to_one: bool = True
     is_sparse: bool = False
+    is_hard: bool = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from attnlab.batch import LabelledBatch
 from attnlab.model.classifier import Classifier
 from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
+from attnlab.training.attention_losses.attention_loss import Looks
 from attnlab.training.loss import smoothed_nll
 from attnlab.training.module import LabModule
 
@@ -30,13 +32,24 @@ class ClassifierModule(LabModule):
         self.confusions = None
 
     def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
-        log_probabilities = self.model(batch.source, batch.source_mask).log_probabilities
-        loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
-        sentences = len(batch)
+        found = self.model(batch.source, batch.source_mask)
+        smoothing = self.settings.label_smoothing
+        loss, nll = smoothed_nll(found.log_probabilities, batch.labels, smoothing)
+        sentences, shown = len(batch), {"nll": nll}
+        attention_loss = self.settings.attention_loss
+        if attention_loss is not None:
+            on_weights = attention_loss.summed(self.looks(batch, found.attention_weights))
+            loss = loss + attention_loss.weight * on_weights
+            shown[attention_loss.name] = on_weights
+        if smoothing or len(shown) > 1:
+            shown["loss"] = loss
         self.training_nll.update(nll.detach() / sentences, weight=sentences)
-        return self.mean_over_batch(
-            loss, sentences, {"nll": nll} if loss is nll else {"nll": nll, "loss": loss}
-        )
+        return self.mean_over_batch(loss, sentences, shown)
+
+    def looks(self, batch: LabelledBatch, weights: Tensor) -> Looks:
+        """Where the batch looked with weights (B, S): once a sentence."""
+        once = batch.labels.new_ones(len(batch), 1, dtype=torch.bool)
+        return Looks(weights.unsqueeze(1), batch.source, batch.source_mask, once)
 
     def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
         self.metrics.update(

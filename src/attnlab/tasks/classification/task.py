@@ -22,6 +22,7 @@ from attnlab.progress import Progress
 from attnlab.runs.shared_views import View
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
+from attnlab.training.attention_losses.attention_loss import read_source_vocabulary
 from attnlab.training.settings import LOGGED_STEPS
 
 if TYPE_CHECKING:
@@ -57,7 +58,18 @@ class Classification(Task[LabelledData]):
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
             return ["paths.ensemble must be null: only models that translate are put together"]
+        loss = bound["training"].attention_loss
+        if loss is not None and loss.needs_links:
+            return [
+                "training.attention_loss learns from gold links, which labelled sentences have "
+                "not; choose training/attention_loss=none, entropy or impermissible_mass"
+            ]
         return []
+
+    def check_data(self, experiment: Experiment, data: LabelledData) -> None:
+        """As `Task.check_data`, and let the attention loss look up the vocabulary."""
+        super().check_data(experiment, data)
+        read_source_vocabulary(experiment.training.attention_loss, data.tokenizer)
 
     def trial_loss(self, model: Classifier, padding: Padding) -> Tensor:
         batch = trial_batch(padding)
@@ -67,7 +79,9 @@ class Classification(Task[LabelledData]):
         training = bound["training"]
         names = {f"{CLASSIFIED}/{name}" for name in ("accuracy", "f1", "nll")}
         names |= {"train/nll", *LOGGED_STEPS}
-        if training.label_smoothing:
+        if training.attention_loss is not None:
+            names.add(f"train/{training.attention_loss.name}")
+        if training.attention_loss or training.label_smoothing:
             names.add("train/loss")
         return names
 

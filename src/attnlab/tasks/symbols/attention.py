@@ -18,6 +18,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
+from attnlab.model.histories.history import Remembered
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
@@ -28,8 +29,9 @@ from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.tasks.edited_source import heads_of
+from attnlab.tasks.symbols.histories import makes_weights, remember, weigh_by_history, with_history
 from attnlab.tasks.symbols.operations import Array
-from attnlab.tasks.symbols.scores import ENERGIES, KEYS, base
+from attnlab.tasks.symbols.scores import ENERGIES, KEYS
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 
 Masking = Literal["before", "after"]
@@ -42,7 +44,7 @@ class Look:
 
     memory: of one sentence.
     position: of the step in the target.
-    past: of each head the weights of the steps before, (T, S); None without coverage.
+    past: what each head remembered before each step up to this one; None without a history.
     weights: of each head (S,).
     context: (D,), of the attention.
     tokens: S, with the pads.
@@ -53,7 +55,7 @@ class Look:
     weights: Sequence[Tensor]
     context: Tensor
     tokens: Sequence[str]
-    past: Sequence[Tensor] | None = None
+    past: Sequence[Sequence[Remembered]] | None = None
 
 
 def encoder_vectors(sheet: Sheet, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
@@ -154,7 +156,7 @@ def attend_with_head(
     assert memory.keys is not None
     own = memory.head(number) if memory.keys.dim() == 4 else memory
 
-    # 1. What is compared: projections, what the score makes of the keys, and coverage.
+    # 1. What is compared: projections, what the score makes of the keys, and what was seen.
     asking = query
     score = attention.score
     if score.by_position:
@@ -171,8 +173,9 @@ def attend_with_head(
         axes = [values.axes[0], *(Axis("A", size) for size in projected.shape[1:])]
         keys = sheet.opaque("k", "projected_keys", projected, *axes, of=[keys], part=part_of(score))
         sheet.formula("{} = keys({})", keys, keys.of[0])
-    if attention.coverage is not None and look.past is not None:
-        keys = cover(sheet, attention.coverage, keys, look.past[number])
+    past = None if look.past is None else look.past[number]
+    if past is not None:
+        keys = with_history(sheet, attention.history, keys, past)
 
     # 2. The energies.
     if known:
@@ -192,6 +195,8 @@ def attend_with_head(
     name = "c" if sheet.head is not None else "c_t"
     context = sheet.compute(name, "context", "weighted_sum", alpha, values)
     sheet.formula("{} = Σ {} {}", context, alpha, values)
+    if past is not None:
+        remember(sheet, attention.history, asking, alpha, context)
     return alpha, context
 
 
@@ -207,20 +212,6 @@ def project(
     sheet.formula("{} = {} {}", projected_query, W_q, query)
     sheet.formula("{} = {} {}", projected_keys, W_k, keys)
     return projected_query, projected_keys
-
-
-def cover(sheet: Sheet, coverage: Any, keys: Symbol, past: Tensor) -> Symbol:
-    """The keys with w κ added, κ being the sum of the weights of all steps before."""
-    steps = Axis("T", len(past))
-    before = sheet.given("α_1…t−1", "weights_before", past, steps, keys.axes[0])
-    kappa = sheet.compute("κ_t", "coverage", "sum_of_rows", before)
-    w = sheet.weight("w", "coverage_w", coverage.w.weight[:, 0], keys.axes[1])
-    seen = sheet.compute("w κ", "covered", "outer", kappa, w)
-    covered = sheet.compute(f"{base(keys)}+w κ", "covered_keys", "add", keys, seen)
-    sheet.formula("{} = Σ {}", kappa, before)
-    sheet.formula("{} = {} {}", seen, w, kappa)
-    sheet.formula("{} = {} + {}", covered, keys, seen)
-    return covered
 
 
 def see(
@@ -335,7 +326,7 @@ def weigh(
     alpha = scores
     for stage, name, about in zip(stages, names, abouts, strict=True):
         if stage == "normalise":
-            alpha = normalise(sheet, attention.normaliser, scores, name, about)
+            alpha = weights_of(sheet, attention, scores, look, number, name, about)
         elif stage == "hide":
             assert visible is not None
             alpha = product_of(sheet, name, about, alpha, visible)
@@ -345,6 +336,20 @@ def weigh(
         else:
             alpha = shared_out(sheet, name, about, alpha)
     return alpha
+
+
+def weights_of(
+    sheet: Sheet, attention: Any, scores: Symbol, look: Look, number: int, name: str, about: str
+) -> Symbol:
+    """The weights that the normaliser makes, or the history of it."""
+    past = None if look.past is None else look.past[number][-1]
+    if past is None or not makes_weights(attention.history):
+        return normalise(sheet, attention.normaliser, scores, name, about)
+
+    def normalised(its_name: str, its_about: str) -> Symbol:
+        return normalise(sheet, attention.normaliser, scores, its_name, its_about)
+
+    return weigh_by_history(sheet, attention.history, scores, normalised, past, name, about)
 
 
 def product_of(sheet: Sheet, name: str, about: str, weights: Symbol, factors: Symbol) -> Symbol:

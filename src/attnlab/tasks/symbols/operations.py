@@ -77,6 +77,17 @@ def total(x: Array) -> Array:
     return np.asarray(x.sum())
 
 
+def around(x: Array, *, width: int) -> Array:
+    """Of each place of a vector (S,) the numbers of its neighbourhood: (S, width), 0 outside."""
+    padded = np.pad(x, width // 2)
+    return np.stack([padded[place : place + width] for place in range(len(x))])
+
+
+def one_before(x: Array) -> Array:
+    """The number of the place before; 0 at the first."""
+    return np.append(0.0, x[:-1])
+
+
 def sum_of_rows(matrix: Array) -> Array:
     return matrix.sum(0)
 
@@ -148,6 +159,24 @@ def greatest(x: Array) -> Array:
     return (np.arange(len(x)) == x.argmax()).astype(np.float64)
 
 
+def first_chosen(energy: Array, before: Array) -> Array:
+    """1 at the first number from 0 up, from where the last step stopped; else 0."""
+    may_stop = (before.cumsum() >= 0.5) & (energy >= 0)
+    return (may_stop & (may_stop.cumsum() == 1)).astype(np.float64)
+
+
+def mean_choice(energy: Array, before: Array) -> Array:
+    """p_i sum_k before_k prod_{k <= l < i} (1 - p_l), with p = sigmoid(energy)."""
+    p = sigmoid(energy)
+    weights = np.zeros_like(p)
+    comes_by = 0.0
+    for i in range(len(p)):
+        comes_by += before[i]
+        weights[i] = p[i] * comes_by
+        comes_by *= 1 - p[i]
+    return weights
+
+
 def mask(scores: Array, visible: Array) -> Array:
     """Minus infinity where nothing may be seen."""
     return np.where(visible > 0, scores, -np.inf)
@@ -213,6 +242,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "multiply": multiply,
     "divide": divide,
     "total": total,
+    "around": around,
+    "one_before": one_before,
     "sum_of_rows": sum_of_rows,
     "unit": unit,
     "tanh": np.tanh,
@@ -226,6 +257,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "tempered_softmax": tempered_softmax,
     "top_k": top_k,
     "greatest": greatest,
+    "first_chosen": first_chosen,
+    "mean_choice": mean_choice,
     "mask": mask,
     "window": window,
     "gaussian": gaussian,

@@ -9,13 +9,14 @@ from torch import Tensor
 from torchmetrics import MeanMetric, Metric
 
 from attnlab.batch import Batch
-from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.tasks.translation.settings import (
     FREE_RUNNING,
     PERPLEXITY,
     TOKEN_NLL,
     TranslationTraining,
 )
+from attnlab.training.attention_losses.attention_loss import Links, Looks, linked_places
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.module import LabModule
 from attnlab.training.teacher_forcing import toss
@@ -29,6 +30,7 @@ class Seq2SeqModule(LabModule):
         decode: turns target ids into text.
         references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.
+        links: the gold links of rows of the training split, for an attention loss that needs them.
     """
 
     epoch_metric = "train/epoch_token_nll"
@@ -41,12 +43,14 @@ class Seq2SeqModule(LabModule):
         decode: Callable[[list[int]], str],
         references: Callable[[Sequence[int]], list[str]],
         seed: int,
+        links: Links | None = None,
     ) -> None:
         super().__init__(model, settings)
         self.text_metrics = text_metrics
         self.decode = decode
         self.references = references
         self.seed = seed
+        self.links = links
         self.validation_nll = MeanMetric(nan_strategy=math.nan)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -55,10 +59,16 @@ class Seq2SeqModule(LabModule):
         unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
         loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
         tokens, shown = batch.num_target_tokens, {"token_nll": nll}
-        if unrolled.coverage_loss is not None:
-            loss = loss + unrolled.coverage_loss
-            shown["coverage_loss"] = unrolled.coverage_loss
-        if smoothing or unrolled.coverage_loss is not None:
+        history = self.model.decoder.history
+        if unrolled.history_loss is not None and history is not None:
+            loss = loss + unrolled.history_loss
+            shown[str(history.loss_name)] = unrolled.history_loss
+        attention_loss = self.settings.attention_loss
+        if attention_loss is not None:
+            on_weights = attention_loss.summed(self.looks(batch, unrolled))
+            loss = loss + attention_loss.weight * on_weights
+            shown[attention_loss.name] = on_weights
+        if smoothing or len(shown) > 1:
             shown["loss"] = loss
         # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means.
         # It is a separate metric because `log(..., sync_dist=True)` rounds the number of tokens
@@ -67,6 +77,16 @@ class Seq2SeqModule(LabModule):
         if self.is_recorded:
             self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
         return self.mean_over_batch(loss, tokens, shown)
+
+    def looks(self, batch: Batch, unrolled: Unrolled) -> Looks:
+        """Where the batch looked, with its gold links where the attention loss asks for them."""
+        assert unrolled.attention_weights is not None
+        linked = None
+        if self.links is not None:
+            linked = linked_places(self.links, batch, batch.target_mask)
+        return Looks(
+            unrolled.attention_weights, batch.source, batch.source_mask, batch.target_mask, linked
+        )
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         tokens = batch.num_target_tokens

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from attnlab.batch import BOS
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.attention import Past
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.attend_then_step import AttendThenStep
@@ -79,7 +80,7 @@ class TakenStep:
     outputs: the encoder's (S, D).
     tokens: of the source, S with the pads.
     vocabulary: the axis of the target's tokens.
-    coverages: (N, S) before each step up to this one; empty without coverage.
+    pasts: what each head remembered before each step up to this one; empty without a history.
     logits: (V,).
     """
 
@@ -91,7 +92,7 @@ class TakenStep:
     outputs: Tensor
     tokens: Sequence[str]
     vocabulary: Axis
-    coverages: Sequence[Tensor]
+    pasts: Sequence[Past]
     logits: Tensor
     calls: Calls
     masking: Masking
@@ -107,10 +108,8 @@ class TakenStep:
         assert self.calls.attention is not None
         heads = heads_of(attention)
         past = None
-        if self.coverages:
-            # What a step adds to the coverage are its weights.
-            added = torch.stack(list(self.coverages)).diff(dim=0)  # (T, N, S)
-            past = [added[:, number] for number in range(len(heads))]
+        if self.pasts:
+            past = [[step[number] for step in self.pasts] for number in range(len(heads))]
         look = Look(
             memory=self.memory,
             position=int(self.before.position[0]),
@@ -194,14 +193,14 @@ def take_step(
     memory, state = model.encode(batch.source, batch.source_mask, intervene)
     outputs = model.encoder(batch.source, batch.source_mask).outputs[0]
 
-    coverages: list[Tensor] = []
+    pasts: list[Past] = []
     logits = None
     for token in read[:-1]:
-        if state.coverage is not None:
-            coverages.append(state.coverage[0])
+        if state.past is not None:
+            pasts.append(state.past)
         logits, state, _ = model.step(torch.tensor([token]), state, memory)
-    if state.coverage is not None:
-        coverages.append(state.coverage[0])
+    if state.past is not None:
+        pasts.append(state.past)
     with listening(model) as calls:
         own_logits, after, _ = model.step(torch.tensor([read[-1]]), state, memory)
 
@@ -216,7 +215,7 @@ def take_step(
         outputs=outputs,
         tokens=source.tokens,
         vocabulary=Axis("V", own_logits.shape[1], labels, shown),
-        coverages=coverages,
+        pasts=pasts,
         logits=own_logits[0],
         calls=calls,
         masking=masking,
@@ -521,8 +520,7 @@ def predict(sheet: Sheet, taken: TakenStep, output: Symbol) -> None:
     sheet.formula("{} = softmax({})", p, logits)
 
     feeding = taken.body.input_feeding
-    alphas = [symbol for symbol in sheet.symbols.values() if symbol.name[0] == "κ"]
-    if feeding is None and not alphas:
+    if feeding is None:
         return
     sheet.begin("next")
     if type(feeding) is AttentionalHiddenFeeding:
@@ -540,8 +538,3 @@ def predict(sheet: Sheet, taken: TakenStep, output: Symbol) -> None:
             "fed_t", "fed", values, Axis("F", len(values)), of=[output], part=part_of(feeding)
         )
         sheet.formula("{} = feed({})", fed, output)
-    for kappa in alphas:
-        head = kappa.id.removeprefix("κ_t")
-        alpha = sheet.symbols[f"α{head}"]
-        after = sheet.compute(f"κ_t+1{head}", "coverage", "add", kappa, alpha)
-        sheet.formula("{} = {} + {}", after, kappa, alpha)

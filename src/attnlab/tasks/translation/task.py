@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +31,7 @@ from attnlab.tasks.translation.settings import (
     TOKEN_NLL,
     TranslationTraining,
 )
+from attnlab.training.attention_losses.attention_loss import Links, read_source_vocabulary
 from attnlab.training.settings import LOGGED_STEPS
 from attnlab.training.teacher_forcing import checked_ratio
 
@@ -88,6 +90,11 @@ class Translation(Task[PreparedData]):
             checked_ratio(bound["training"].teacher_forcing, step=0)
         except ExperimentError as error:
             problems += error.problems
+        if bound["training"].attention_loss is not None and model.get("attention") is None:
+            problems.append(
+                "training.attention_loss is on attention weights, but the model has no attention; "
+                "choose training/attention_loss=none or a model/attention"
+            )
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {
@@ -109,16 +116,28 @@ class Translation(Task[PreparedData]):
         of_text = TextMetrics(ter=False).metrics
         names = {TOKEN_NLL, PERPLEXITY, *(f"{FREE_RUNNING}/{name}" for name in of_text)}
         names |= {"train/token_nll", "train/teacher_forcing_ratio", *LOGGED_STEPS}
-        has_coverage_loss = bound["model"].values.get("coverage") is not None
-        if has_coverage_loss:
-            names.add("train/coverage_loss")
-        if has_coverage_loss or training.label_smoothing:
+        history = bound["model"].values.get("history")
+        loss_name = None if history is None else history.target.loss_name
+        if loss_name is not None:
+            names.add(f"train/{loss_name}")
+        if training.attention_loss is not None:
+            names.add(f"train/{training.attention_loss.name}")
+        if loss_name or training.attention_loss or training.label_smoothing:
             names.add("train/loss")
         return names
 
     def check_data(self, experiment: Experiment, data: PreparedData) -> None:
         """As `Task.check_data`, and warn where a search would cut off references of its split."""
         super().check_data(experiment, data)
+        attention_loss = experiment.training.attention_loss
+        read_source_vocabulary(attention_loss, data.source_tokenizer)
+        needs_links = attention_loss is not None and attention_loss.needs_links
+        if needs_links and not data.info.has_alignments:
+            raise ExperimentError(
+                "training.attention_loss learns from gold links, but this data has none; choose "
+                "data with known alignments (data=dates, data.alignments=<column>), or another "
+                "training/attention_loss"
+            )
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search)
         }
@@ -159,7 +178,18 @@ class Translation(Task[PreparedData]):
             decode=data.target_tokenizer.decode,
             references=lambda rows: [validation.target_text(row) for row in rows],
             seed=experiment.seed,
+            links=self._links(experiment, data),
         )
+
+    def _links(self, experiment: Experiment, data: PreparedData) -> Links | None:
+        """The gold links of the training split, where the attention loss reads them."""
+        loss = experiment.training.attention_loss
+        if loss is None or not loss.needs_links:
+            return None
+        train = data.split("train")
+        if loss.links == "sure":
+            return partial(train.links, "sure")
+        return lambda row: np.concatenate([train.links("sure", row), train.links("possible", row)])
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Pictured:
         from attnlab.runs.pictures import Pictures, write_heat_maps

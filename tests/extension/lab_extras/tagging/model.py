@@ -57,7 +57,7 @@ class Tagger(nn.Module):
             source_vocabulary_size=source_vocabulary_size, padding=padding
         )
         size = self.encoder.output_size
-        mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=None)
+        mechanism = Mechanism(attention, normaliser, scope, projection, history=None, heads=None)
         self.attention = mechanism.build(query_size=size, value_size=size)
         self.output = nn.Linear(2 * size, num_tags)
 

@@ -1,0 +1,123 @@
+"""Cost of a training step with each kind of weights and each history, beside Bahdanau's own.
+
+    python benchmarks/attention_choices.py [--length 14] [--rounds 5] [--only forward entmax]
+
+The model of `experiment=multi30k_bahdanau` takes forward and backward passes of 64 made sentence
+pairs, each side `--length` tokens long, over a vocabulary of 6,000 words. A round times all choices
+one after the other, three passes each, and each is divided by the default (softmax, no history) of
+its own round: the median of the ratios, and the least of the milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from arguments import at_least_one
+from configuration import BAHDANAU
+from process_cost import limit_threads
+from results import Row, report
+
+DEFAULT = "default"
+VOCABULARY = 6000
+SENTENCES = 64
+PASSES = 3
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """{name: overrides} of all files of the two groups, the default first."""
+    from attnlab.project import CONF
+
+    found: dict[str, tuple[str, ...]] = {DEFAULT: ()}
+    for group in ("normaliser", "history"):
+        for file in sorted((CONF / "model" / group).glob("*.yaml")):
+            if file.stem not in ("softmax", "none"):
+                found[f"{group}={file.stem}"] = (f"model/{group}={file.stem}",)
+    return found
+
+
+class Timed:
+    """A model of one choice, in training."""
+
+    def __init__(self, overrides: Sequence[str]) -> None:
+        import torch
+
+        from attnlab.experiment.composition import compose
+        from attnlab.model.fast import speed_up
+
+        experiment = compose([*BAHDANAU, "hardware.precision=32", "data.path=unread", *overrides])
+        torch.manual_seed(0)
+        sizes = {"source_vocabulary_size": VOCABULARY, "target_vocabulary_size": VOCABULARY}
+        self.model = speed_up(experiment.model(**sizes, padding=experiment.padding)).train()
+
+    def milliseconds(self, batch: Any) -> float:
+        """Processor time of a forward and a backward pass, the least of some."""
+        from attnlab.training.loss import summed_nll
+
+        taken = []
+        for _ in range(PASSES):
+            self.model.zero_grad()
+            start = time.process_time()
+            unrolled = self.model(batch)
+            loss = summed_nll(self.model.output, unrolled, batch)
+            if unrolled.history_loss is not None:
+                loss = loss + unrolled.history_loss
+            loss.backward()
+            taken.append(1000 * (time.process_time() - start))
+        return min(taken)
+
+
+def made_batch(length: int) -> Any:
+    """Sentence pairs of random words."""
+    import torch
+
+    from attnlab.batch import Padding
+    from attnlab.data.padding import make_batch
+
+    generator = torch.Generator().manual_seed(0)
+    sides = torch.randint(4, VOCABULARY, (2, SENTENCES, length - 1), generator=generator)
+    sources, targets = sides.tolist()
+    return make_batch(sources, targets, Padding())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
+    parser.add_argument("--only", nargs="+", help="parts of the names of choices")
+    args = parser.parse_args()
+    limit_threads()
+
+    batch = made_batch(args.length)
+    timed = {
+        name: Timed(overrides)
+        for name, overrides in choices().items()
+        if name == DEFAULT or not args.only or any(part in name for part in args.only)
+    }
+    rounds = []
+    for number in range(1, args.rounds + 1):
+        rounds.append({name: one.milliseconds(batch) for name, one in timed.items()})
+        print(f"round {number} of {args.rounds}", flush=True)
+
+    rows: list[Row] = []
+    for name in timed:
+        ratios = [each[name] / each[DEFAULT] for each in rounds]
+        rows.append(
+            {
+                "choice": name,
+                "times the default": statistics.median(ratios),
+                "ms a step": min(each[name] for each in rounds),
+            }
+        )
+    report(f"attention_choices_{args.length}", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Histories: what an attention remembers from step to step, a file each."""

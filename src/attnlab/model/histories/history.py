@@ -1,0 +1,108 @@
+"""The base class of histories, which let an attention remember what it saw.
+
+Axes: B batch, S source length, A projected keys, Q query, D values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Self, TypeVar
+
+from torch import Tensor, nn
+
+from attnlab.model.attention.memory import Memory, rows_of
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What a head remembers before a step.
+
+    A history of one's own may derive a record with further fields: tensors whose first axis is the
+    batch, so that the searches can select hypotheses.
+    """
+
+    weights: Tensor  # (B, S), in float32 at least: of the last step, or a sum over several
+
+    def select(self, rows: Tensor) -> Self:
+        """The record of some rows of the batch, in their order; a row may be named twice."""
+        return rows_of(self, rows)
+
+
+RememberedT = TypeVar("RememberedT", bound=Remembered)
+
+
+class History(nn.Module, ABC, Generic[RememberedT]):
+    """What an attention remembers from step to step, and what it makes of it.
+
+    A subclass defines `first` and `after`, and one or both of `change_keys` and `weigh`. Its
+    constructor takes its settings, and whichever of the run-time arguments it needs: the widths
+    `query_size` Q, `key_size` A of the projected keys and `value_size` D. Each head has a history
+    of its own.
+
+    changes_keys: whether it changes the projected keys, which a score must then have.
+    makes_weights: whether `weigh` makes weights of the scores by itself, without the normaliser.
+    loss_name: what its loss is called in the tracker; None where it has none.
+    loss_weight: factor of that loss beside the negative log-likelihood.
+    """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size", "value_size")
+
+    changes_keys: ClassVar[bool] = False
+    makes_weights: ClassVar[bool] = False
+    loss_name: ClassVar[str | None] = None
+    loss_weight: float = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def rows_sum_to_one(self, of_normaliser: bool) -> bool:
+        """Whether the weights of a row sum to 1.
+
+        of_normaliser: whether those of the normaliser do.
+        """
+        return of_normaliser
+
+    @abstractmethod
+    def first(self, memory: Memory) -> RememberedT:
+        """What is remembered before the first step.
+
+        memory: of all rows; of one head.
+        """
+
+    def change_keys(self, keys: Tensor, past: RememberedT) -> Tensor:
+        """The projected keys (B, S, A) as the score of this step reads them."""
+        return keys
+
+    def weigh(
+        self, scores: Tensor, normalise: Callable[[Tensor], Tensor], past: RememberedT
+    ) -> Tensor:
+        """The weights (B, S) of this step.
+
+        Args:
+            scores: (B, S), minus infinity where nothing may be seen.
+            normalise: makes weights of scores.
+            past: what is remembered.
+        """
+        return normalise(scores)
+
+    @abstractmethod
+    def after(
+        self, past: RememberedT, query: Tensor, context: Tensor, weights: Tensor
+    ) -> RememberedT:
+        """What is remembered after a step.
+
+        Args:
+            past: what was remembered before it.
+            query: (B, Q), of the step.
+            context: (B, D), of the step and of this head.
+            weights: (B, S), of the step, as an intervention may have left them.
+        """
+
+    def loss(self, past: RememberedT, weights: Tensor) -> Tensor:
+        """The loss (B,) of a step with these weights (B, S), without its factor.
+
+        Only where it has a `loss_name`.
+        """
+        raise NotImplementedError

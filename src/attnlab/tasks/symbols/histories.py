@@ -1,0 +1,240 @@
+"""The formulas of histories: what an attention remembers, and what it makes of it.
+
+Axes: S source tokens, T steps before this one, A projected keys, K filters, D values, Q query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from attnlab.model.histories.coverage import Coverage
+from attnlab.model.histories.forward import Forward, ForwardWithAgent, Moving
+from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.last_weights import LastWeights
+from attnlab.model.histories.location_sensitive import LocationSensitive
+from attnlab.model.histories.monotonic import Monotonic
+from attnlab.tasks.symbols.scores import base
+from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
+
+Normalised = Callable[[str, str], Symbol]
+"""Makes the weights of the normaliser, by their name and what they are."""
+
+
+def weights_before(sheet: Sheet, past: Remembered, tokens: Axis) -> Symbol:
+    """α_t−1: (S,), as it stands in the record."""
+    name = "α_t−1"
+    return sheet.given(name, "last_weights", past.weights[0], tokens)
+
+
+# What is added to the keys.
+
+
+def cover(sheet: Sheet, history: Coverage, keys: Symbol, past: Sequence[Remembered]) -> Symbol:
+    """The keys with w κ added, κ being the sum of the weights of all steps before."""
+    tokens = keys.axes[0]
+    # What a step adds to the coverage are its weights.
+    sums = torch.stack([step.weights[0] for step in past])
+    steps = Axis("T", len(past) - 1)
+    before = sheet.given("α_1…t−1", "weights_before", sums.diff(dim=0), steps, tokens)
+    kappa = sheet.compute("κ_t", "coverage", "sum_of_rows", before)
+    w = sheet.weight("w", "coverage_w", history.w.weight[:, 0], keys.axes[1])
+    seen = sheet.compute("w κ", "covered", "outer", kappa, w)
+    covered = sheet.compute(f"{base(keys)}+w κ", "covered_keys", "add", keys, seen)
+    sheet.formula("{} = Σ {}", kappa, before)
+    sheet.formula("{} = {} {}", seen, w, kappa)
+    sheet.formula("{} = {} + {}", covered, keys, seen)
+    return covered
+
+
+def add_last_weights(
+    sheet: Sheet, history: LastWeights, keys: Symbol, past: Sequence[Remembered]
+) -> Symbol:
+    """The keys with w α_t−1 added."""
+    before = weights_before(sheet, past[-1], keys.axes[0])
+    w = sheet.weight("w", "history_w", history.w.weight[:, 0], keys.axes[1])
+    seen = sheet.compute("w α", "remembered", "outer", before, w)
+    changed = sheet.compute(f"{base(keys)}+w α", "keys_with_history", "add", keys, seen)
+    sheet.formula("{} = {} {}", seen, w, before)
+    sheet.formula("{} = {} + {}", changed, keys, seen)
+    return changed
+
+
+def add_locations(
+    sheet: Sheet, history: LocationSensitive, keys: Symbol, past: Sequence[Remembered]
+) -> Symbol:
+    """The keys with U φ added, φ = F * α_t−1."""
+    before = weights_before(sheet, past[-1], keys.axes[0])
+    width = history.filter_width
+    neighbours = Axis("r", width)
+    around = sheet.compute(
+        "α_±", "weights_around", "around", before, axes=[keys.axes[0], neighbours], width=width
+    )
+    F = sheet.weight("F", "history_F", history.F, Axis("K", len(history.F)), neighbours)
+    f = sheet.compute("φ_t", "locations", "linear", F, around)
+    U = sheet.weight("U_φ", "history_U", history.U.weight, keys.axes[1], F.axes[0])
+    seen = sheet.compute("U φ", "remembered", "linear", U, f)
+    changed = sheet.compute(f"{base(keys)}+U φ", "keys_with_history", "add", keys, seen)
+    sheet.formula(f"{{}} = {{}}(i−{width // 2} … i+{width // 2})", around, before)
+    sheet.formula("{} = {} {}", f, F, around)
+    sheet.formula("{} = {} {}", seen, U, f)
+    sheet.formula("{} = {} + {}", changed, keys, seen)
+    return changed
+
+
+KEYS: Mapping[type, Callable[..., Symbol]] = {
+    Coverage: cover,
+    LastWeights: add_last_weights,
+    LocationSensitive: add_locations,
+}
+
+
+def with_history(sheet: Sheet, history: Any, keys: Symbol, past: Sequence[Remembered]) -> Symbol:
+    """The keys as the score of this step reads them.
+
+    past: what this head remembered before each step up to this one.
+    """
+    if type(history) in KEYS:
+        return KEYS[type(history)](sheet, history, keys, past)
+    if type(history) in WEIGHTS or not history.changes_keys:
+        return keys
+    dtype = past[-1].weights.dtype
+    given = torch.as_tensor(keys.values, dtype=dtype)[None]
+    found = history.change_keys(given, past[-1])[0]
+    part = type(history).__name__
+    changed = sheet.opaque("k′_t", "keys_with_history", found, *keys.axes, of=[keys], part=part)
+    sheet.formula("{} = history({})", changed, keys)
+    return changed
+
+
+# What is made of the scores.
+
+
+def move_forward(
+    sheet: Sheet,
+    history: Forward,
+    scores: Symbol,
+    normalised: Normalised,
+    past: Moving,
+    name: str,
+    about: str,
+) -> Symbol:
+    """α = ((1 − u) α_t−1(i) + u α_t−1(i−1)) y / Σ."""
+    y = normalised("y", "weights_before_change")
+    before = weights_before(sheet, past, scores.axes[0])
+    shifted = sheet.compute("α_i−1", "weights_one_before", "one_before", before)
+    u = sheet.given("u_t−1", "transition", past.transition[0])
+    moved = sheet.compute("α_m", "moved_weights", "blend", before, u, shifted)
+    reached = sheet.compute("α_m y", "reached_weights", "multiply", moved, y)
+    whole = sheet.compute("Σ_m", "sum_of_weights", "total", reached)
+    sheet.formula("{} = {}(i−1)", shifted, before)
+    sheet.formula("{} = (1 − {}) {} + {} {}", moved, u, before, u, shifted)
+    sheet.formula("{} = {} ∘ {}", reached, moved, y)
+    sheet.formula("{} = Σ {}", whole, reached)
+    if whole.values > torch.finfo(past.weights.dtype).tiny:
+        alpha = sheet.compute(name, about, "divide", reached, whole)
+        sheet.formula("{} = {} / {}", alpha, reached, whole)
+    else:  # nothing that may be seen can be reached
+        alpha = sheet.compute(name, about, "add", y)
+        sheet.formula("{} = {}", alpha, y)
+    return alpha
+
+
+def read_on(
+    sheet: Sheet,
+    history: Monotonic,
+    scores: Symbol,
+    normalised: Normalised,
+    past: Remembered,
+    name: str,
+    about: str,
+) -> Symbol:
+    """The first token with e + r ≥ 0 from where the last step stopped, or the mean choice."""
+    before = weights_before(sheet, past, scores.axes[0])
+    r = sheet.weight("r_m", "monotonic_bias", history.r)
+    energy = sheet.compute("e+r_m", "choice_energy", "add", scores, r)
+    p = sheet.compute("p", "choice_probability", "sigmoid", energy)
+    sheet.formula("{} = {} + {}", energy, scores, r)
+    sheet.formula("{} = sigmoid({})", p, energy)
+    operation = "first_chosen" if history.hard else "mean_choice"
+    alpha = sheet.compute(name, about, operation, energy, before)
+    words = "first({} ≥ 0, {})" if history.hard else "mean({}, {})"
+    sheet.formula("{} = " + words, alpha, energy, before)
+    return alpha
+
+
+WEIGHTS: Mapping[type, Callable[..., Symbol]] = {
+    Forward: move_forward,
+    ForwardWithAgent: move_forward,
+    Monotonic: read_on,
+}
+
+
+def makes_weights(history: Any) -> bool:
+    """Whether the weights are other ones than those of the normaliser."""
+    return type(history) not in KEYS
+
+
+def weigh_by_history(
+    sheet: Sheet,
+    history: Any,
+    scores: Symbol,
+    normalised: Normalised,
+    past: Remembered,
+    name: str,
+    about: str,
+) -> Symbol:
+    """The weights (S,) that a history makes of the scores."""
+    if type(history) in WEIGHTS:
+        return WEIGHTS[type(history)](sheet, history, scores, normalised, past, name, about)
+    y = None if history.makes_weights else normalised("y", "weights_before_change")
+    dtype = past.weights.dtype
+    given = torch.as_tensor(scores.values, dtype=dtype)[None]
+
+    def normalise(_: torch.Tensor) -> torch.Tensor:
+        assert y is not None
+        return torch.as_tensor(y.values, dtype=dtype)[None]
+
+    found = history.weigh(given, normalise, past)[0]
+    part = type(history).__name__
+    of = [scores] if y is None else [y]
+    alpha = sheet.opaque(name, about, found, *scores.axes, of=of, part=part)
+    sheet.formula("{} = history({})", alpha, *of)
+    return alpha
+
+
+# What is remembered after the step.
+
+
+def remember(sheet: Sheet, history: Any, query: Symbol, alpha: Symbol, context: Symbol) -> None:
+    """The formulas of what a head remembers after the step, beside its weights."""
+    if type(history) is Coverage:
+        kappa = sheet.symbols["κ_t" if sheet.head is None else f"κ_t^{sheet.head}"]
+        after = sheet.compute("κ_t+1", "coverage", "add", kappa, alpha)
+        sheet.formula("{} = {} + {}", after, kappa, alpha)
+    elif type(history) is ForwardWithAgent:
+        ask_agent(sheet, history, context, query)
+
+
+def ask_agent(sheet: Sheet, history: ForwardWithAgent, context: Symbol, query: Symbol) -> None:
+    """u_t = sigmoid(v · tanh(W [c; q] + b) + b′)."""
+    joined_axis = Axis("D+Q", context.axes[0].size + query.axes[0].size)
+    joined = sheet.compute("[c; q]", "agent_input", "concat", context, query, axes=[joined_axis])
+    width = Axis("A", history.W.weight.shape[0])
+    W = sheet.weight("W_u", "agent_W", history.W.weight, width, joined_axis)
+    b = sheet.weight("b_u", "agent_bias", history.W.bias, width)
+    mapped = sheet.compute("W_u [c; q]", "agent_mapped", "linear", W, joined, b)
+    hidden = sheet.compute("g_u", "agent_hidden", "tanh", mapped)
+    v = sheet.weight("v_u", "agent_v", history.v.weight[0], width)
+    bias = sheet.weight("b′_u", "agent_bias", history.v.bias[0])
+    product = sheet.compute("v·g_u", "agent_product", "dot", v, hidden)
+    total = sheet.compute("v·g_u+b′", "agent_sum", "add", product, bias)
+    u = sheet.compute("u_t", "transition", "sigmoid", total)
+    sheet.formula("{} = [{}; {}]", joined, context, query)
+    sheet.formula("{} = {} {} + {}", mapped, W, joined, b)
+    sheet.formula("{} = tanh({})", hidden, mapped)
+    sheet.formula("{} = {} · {}", product, v, hidden)
+    sheet.formula("{} = {} + {}", total, product, bias)
+    sheet.formula("{} = sigmoid({})", u, total)

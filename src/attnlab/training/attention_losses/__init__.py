@@ -1,0 +1,1 @@
+"""Losses on attention weights, beside the negative log-likelihood, a file each."""

@@ -1,0 +1,99 @@
+"""The base class of losses on attention weights.
+
+Axes: B batch, T target length, S source length.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlab.batch import SourceBatch
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+
+Links = Callable[[int], NDArray[np.int64]]
+"""The gold links of a row: (n, 2) [target position, source position]."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Where a batch looked. A classifier looks once, so that its T is 1.
+
+    weights: the mean over the heads.
+    linked: True where a gold link is; None where the loss asks for none.
+    """
+
+    weights: Tensor  # (B, T, S)
+    source: Tensor  # (B, S) long
+    source_mask: Tensor  # (B, S) bool
+    target_mask: Tensor  # (B, T) bool
+    linked: Tensor | None = None  # (B, T, S) bool
+
+
+class AttentionLoss(ABC):
+    """A term of the loss that attention weights alone decide.
+
+    A subclass defines `summed`, sets `name` and `weight`, and may need gold links. Its constructor
+    takes its settings.
+
+    name: of its mean in the tracker, `train/<name>`.
+    weight: its factor beside the negative log-likelihood.
+    needs_links: whether it reads gold links, which only sentence pairs have.
+    """
+
+    name: ClassVar[str]
+    needs_links: ClassVar[bool] = False
+
+    weight: float
+
+    def read_vocabulary(self, tokenizer: Tokenizer) -> None:  # noqa: B027 (optional)
+        """Look up what it must know of the source's vocabulary, before training.
+
+        Raises ValueError where the vocabulary lacks something. The default needs nothing.
+        """
+
+    @abstractmethod
+    def summed(self, looks: Looks) -> Tensor:
+        """The loss of all real target tokens, added up, without its factor."""
+
+
+def read_source_vocabulary(loss: AttentionLoss | None, tokenizer: Tokenizer) -> None:
+    """Let a loss look up the source's vocabulary; raise ExperimentError where something lacks."""
+    if loss is None:
+        return
+    try:
+        loss.read_vocabulary(tokenizer)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error
+
+
+def of_real_tokens(of_tokens: Tensor, looks: Looks) -> Tensor:
+    """The sum of a loss (B, T) over the real target tokens."""
+    return of_tokens.masked_fill(~looks.target_mask, 0).sum()
+
+
+def linked_places(links: Links, batch: SourceBatch, target_mask: Tensor) -> Tensor:
+    """(B, T, S) bool: True where a gold link joins a target and a source token of the batch.
+
+    Pads may stand on either side.
+    """
+    first_source = batch.source_mask.int().argmax(1).tolist()
+    first_target = target_mask.int().argmax(1).tolist()
+    places = [np.empty((0, 3), dtype=np.int64)]
+    for number, row in enumerate(batch.rows.tolist()):
+        starts = np.array([first_target[number], first_source[number]])
+        places.append(np.insert(links(row) + starts, 0, number, axis=1))
+    joined = torch.from_numpy(np.concatenate(places)).to(target_mask.device)
+    linked = torch.zeros(
+        (*target_mask.shape, batch.source_mask.shape[1]), dtype=torch.bool, device=joined.device
+    )
+    linked[joined[:, 0], joined[:, 1], joined[:, 2]] = True
+    return linked

@@ -1,0 +1,160 @@
+"""Losses on attention weights against loops over tokens, and what they refuse.
+
+Axes: B batch, T target length, S source length.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from attnlab.batch import Padding
+from attnlab.data.padding import make_batch
+from attnlab.data.trainers import WordTrainer
+from attnlab.errors import ExperimentError
+from attnlab.training.attention_losses.attention_loss import (
+    Looks,
+    linked_places,
+    read_source_vocabulary,
+)
+from attnlab.training.attention_losses.entropy import Entropy
+from attnlab.training.attention_losses.guided_alignment import GuidedAlignment
+from attnlab.training.attention_losses.impermissible_mass import ImpermissibleMass
+
+B, T, S = 2, 3, 4
+# Of each row: [target position, source position]; the second target token of row 1 has no link.
+LINKS = ([[0, 0], [1, 2], [1, 1], [2, 3]], [[0, 1], [2, 0]])
+
+
+def looks_of(padding: Padding) -> Looks:
+    sources, targets = [[4, 5, 6], [5, 4]], [[4, 5], [6, 7]]
+    batch = make_batch(sources, targets, padding)
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(B, T, S, generator=generator, dtype=torch.float64)
+    weights = scores.masked_fill(~batch.source_mask.unsqueeze(1), -torch.inf).softmax(-1)
+    linked = linked_places(
+        lambda row: np.array(LINKS[row], dtype=np.int64), batch, batch.target_mask
+    )
+    return Looks(
+        weights.requires_grad_(), batch.source, batch.source_mask, batch.target_mask, linked
+    )
+
+
+def rows_of(looks: Looks):
+    """Of each real target token: its weights and links over the real source tokens, and these."""
+    for row in range(B):
+        source = looks.source_mask[row]
+        for t in looks.target_mask[row].nonzero()[:, 0].tolist():
+            assert looks.linked is not None
+            yield (
+                looks.weights[row, t, source].tolist(),
+                looks.linked[row, t, source].tolist(),
+                looks.source[row, source].tolist(),
+            )
+
+
+BOTH_SIDES = pytest.mark.parametrize(
+    "padding", [Padding("pre", "post"), Padding("post", "pre")], ids=["pre-post", "post-pre"]
+)
+
+
+@BOTH_SIDES
+def test_links_stand_at_the_tokens_of_their_rows_wherever_pads_are(padding):
+    found = []
+    for _, linked, _ in rows_of(looks_of(padding)):
+        found.append([place for place, is_linked in enumerate(linked) if is_linked])
+    assert found == [[0], [1, 2], [3], [1], [], [0]]
+
+
+@BOTH_SIDES
+@pytest.mark.parametrize("distance", ["cross_entropy", "product", "squared"])
+def test_guided_alignment_is_its_equation_over_linked_tokens(padding, distance):
+    looks = looks_of(padding)
+    expected = 0.0
+    for weights, linked, _ in rows_of(looks):
+        if not any(linked):
+            continue
+        gold = [is_linked / sum(linked) for is_linked in linked]
+        pairs = list(zip(gold, weights, strict=True))
+        if distance == "cross_entropy":
+            expected -= sum(a * math.log(w) for a, w in pairs)
+        elif distance == "product":
+            expected -= math.log(sum(a * w for a, w in pairs))
+        else:
+            expected += sum((a - w) ** 2 for a, w in pairs) / 2
+    loss = GuidedAlignment(weight=1.0, distance=distance, links="sure").summed(looks)
+    assert loss.item() == pytest.approx(expected, abs=1e-12)
+
+
+@BOTH_SIDES
+def test_entropy_is_that_of_each_real_target_token(padding):
+    looks = looks_of(padding)
+    expected = -sum(w * math.log(w) for weights, _, _ in rows_of(looks) for w in weights)
+    assert Entropy(weight=1.0).summed(looks).item() == pytest.approx(expected, abs=1e-12)
+
+
+@BOTH_SIDES
+def test_impermissible_mass_is_the_weight_of_the_named_words(padding):
+    tokenizer = WordTrainer(min_frequency=1).train(["he she they"])
+    he, she = tokenizer.id_of("he"), tokenizer.id_of("she")
+    looks = looks_of(padding)
+    renamed = torch.where(looks.source == 4, he, torch.where(looks.source == 5, she, 1))
+    source = torch.where(looks.source == 6, tokenizer.id_of("they"), renamed)
+    looks = Looks(looks.weights, source, looks.source_mask, looks.target_mask)
+    loss = ImpermissibleMass(weight=1.0, tokens=["he", "she"])
+    read_source_vocabulary(loss, tokenizer)
+    expected = 0.0
+    for row in range(B):
+        for t in looks.target_mask[row].nonzero()[:, 0].tolist():
+            masses = zip(source[row].tolist(), looks.weights[row, t].tolist(), strict=True)
+            mass = sum(w for token, w in masses if token in (he, she))
+            expected -= math.log(1 - mass)
+    assert loss.summed(looks).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_word_that_the_vocabulary_lacks_is_refused():
+    tokenizer = WordTrainer(min_frequency=1).train(["he she"])
+    with pytest.raises(ExperimentError, match=r"attention_loss\.tokens names 'it', which the"):
+        read_source_vocabulary(ImpermissibleMass(weight=1.0, tokens=["he", "it"]), tokenizer)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        GuidedAlignment(weight=1.0, distance="cross_entropy", links="sure"),
+        GuidedAlignment(weight=1.0, distance="product", links="sure"),
+        Entropy(weight=0.1),
+    ],
+    ids=["cross_entropy", "product", "entropy"],
+)
+def test_weights_of_exactly_0_and_1_have_finite_losses_and_gradients(loss):
+    looks = looks_of(Padding())
+    hard = torch.eye(S, dtype=torch.float64)[:T].expand(B, T, S).clone().requires_grad_()
+    looks = Looks(hard, looks.source, looks.source_mask, looks.target_mask, looks.linked)
+    found = loss.summed(looks)
+    found.backward()
+    assert found.isfinite()
+    assert hard.grad is not None
+    assert hard.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("distance", ["cross_entropy", "product", "squared"])
+def test_gradients_of_guided_alignment_match_finite_differences(distance):
+    looks = looks_of(Padding())
+    loss = GuidedAlignment(weight=1.0, distance=distance, links="sure")
+
+    def run(weights: torch.Tensor) -> torch.Tensor:
+        return loss.summed(
+            Looks(weights, looks.source, looks.source_mask, looks.target_mask, looks.linked)
+        )
+
+    inner = looks.weights.detach().clamp(min=0.05).requires_grad_()
+    assert torch.autograd.gradcheck(run, [inner])
+
+
+def test_entropy_without_a_factor_is_refused():
+    with pytest.raises(ValueError, match="weight must not be 0"):
+        Entropy(weight=0)
