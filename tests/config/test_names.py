@@ -130,25 +130,25 @@ IN_A_SWEEP = [
     (
         {"model/attention": "bahdanau", "training.teacher_forcing.ratio": "1.0", "seed": "1"},
         (),
-        "bahdanau · teacher forcing ratio 1.0 · seed 1 · dates",
+        "bahdanau · 1.0 teacher forcing ratio · seed 1 · dates",
     ),
     # In the order of the command
     (
         {"seed": "2", "training.teacher_forcing.ratio": "0.5", "model/attention": "dot"},
         (),
-        "seed 2 · teacher forcing ratio 0.5 · dot · dates",
+        "seed 2 · 0.5 teacher forcing ratio · dot · dates",
     ),
     # Before what all of its runs share
     (
         {"model.encoder.hidden_size": "24"},
         ("model/encoder=lstm",),
-        "encoder hidden size 24 · bahdanau · lstm · dates · seed 1",
+        "24 encoder hidden size · bahdanau · lstm · dates · seed 1",
     ),
     ({"model/attention": "none"}, (), "no attention · dates · seed 1"),
     (
         {"training/teacher_forcing": "constant"},
         (),
-        "teacher forcing constant · bahdanau · dates · seed 1",
+        "constant teacher forcing · bahdanau · dates · seed 1",
     ),
     ({"data": "copy"}, (), "copy · bahdanau · seed 1"),
     ({"training.patience": "null"}, (), "no patience · bahdanau · dates · seed 1"),
@@ -170,10 +170,30 @@ def test_name_in_a_sweep_begins_with_what_the_sweep_varies(
     assert readable_name(compose([*point, *shared]).logged, varied) == name
 
 
+@pytest.mark.parametrize(
+    ("varied", "values"),
+    [
+        ("training/teacher_forcing", ("constant", "inverse_sigmoid")),
+        ("training.teacher_forcing.ratio", ("1.0", "0.5")),
+    ],
+)
+def test_names_of_a_sweep_differ_where_a_narrow_column_ends(
+    varied: str, values: tuple[str, str]
+) -> None:
+    """MLflow shows some 18 letters beside its charts."""
+    config = compose().logged
+    starts = {
+        readable_name(config, {"model/attention": attention, varied: value})[:18]
+        for attention in ("dot", "general", "bahdanau")
+        for value in values
+    }
+    assert len(starts) == 6
+
+
 def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
     varied = {"seed": "1", "data.num_pairs": "200"}
     name = readable_name(compose(MANY).logged, varied)
-    assert name.startswith("seed 1 · num pairs 200 · bahdanau · ")
+    assert name.startswith("seed 1 · 200 num pairs · bahdanau · ")
     assert " more (" in name
     assert len(name) <= LONGEST + len(" · bahdanau ·  · dates")
 
@@ -181,7 +201,7 @@ def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
 def test_name_with_more_varied_settings_than_fit_has_all_of_them() -> None:
     varied = dict(override.split("=") for override in MANY)
     name = readable_name(compose(MANY).logged, varied)
-    for words in ("encoder embedding size 8", "max steps 4", "num pairs 200"):
+    for words in ("8 encoder embedding size", "4 max steps", "200 num pairs"):
         assert words in name
     other = readable_name(compose([*MANY, "padding=post_post"]).logged, varied)
     assert other != name

@@ -152,7 +152,7 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
         f"| 1 | [{best.info.run_name}]({page}/{best.info.run_id}{training}) | "
         f"{best.data.metrics[name]:.4g} |"
     )
-    assert best.info.run_name.startswith("max steps 20 · ")
+    assert best.info.run_name.startswith("20 max steps · ")
     assert [run.data.params["training.max_steps"] for run in (worse, best)] == ["1", "20"]
     assert rows[1].startswith(
         f"| 2 | [{worse.info.run_name}]({page}/{worse.info.run_id}{training}) |"

@@ -133,9 +133,9 @@ def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folde
         with running(number, given, tmp_path / str(number), {**CONFIG, "data": None, "seed": 1}):
             pass
     assert [job.name for job in folder.jobs()] == [
-        "tracking heat map sentences 1 · optimizer lr 0.1 · dot · seed 1",
-        "tracking heat map sentences 2 · optimizer lr 0.1 · dot · seed 1",
-        "tracking heat map sentences 2 · optimizer lr 0.1 · dot · seed 1 · point 2",
+        "1 tracking heat map sentences · 0.1 optimizer lr · dot · seed 1",
+        "2 tracking heat map sentences · 0.1 optimizer lr · dot · seed 1",
+        "2 tracking heat map sentences · 0.1 optimizer lr · dot · seed 1 · point 2",
     ]
 
 
@@ -166,15 +166,15 @@ def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
     [
         ({"model/attention": "bahdanau", "seed": "2"}, "bahdanau · seed 2"),
         ({"model/attention": "none"}, "no attention"),
-        ({"search.size": "5"}, "search size 5"),
+        ({"search.size": "5"}, "5 search size"),
         (
             {"training.optimizer.lr": "0.00012345678901"},
-            "optimizer lr 0.000123457",
+            "0.000123457 optimizer lr",
         ),
         ({"data.path": "/corpora/multi30k"}, "multi30k"),
-        ({"training/teacher_forcing": "constant"}, "teacher forcing constant"),
-        ({"training.teacher_forcing.ratio": "1"}, "teacher forcing ratio 1"),
-        ({"data/tokenizer@data.source_tokenizer": "bpe"}, "source tokenizer bpe"),
+        ({"training/teacher_forcing": "constant"}, "constant teacher forcing"),
+        ({"training.teacher_forcing.ratio": "1"}, "1 teacher forcing ratio"),
+        ({"data/tokenizer@data.source_tokenizer": "bpe"}, "bpe source tokenizer"),
         ({"padding": "pre_post"}, "pre_post"),
         ({"training.monitor": "validation/nll"}, "monitor validation/nll"),
         ({"model.encoder.bidirectional": "false"}, "encoder bidirectional false"),

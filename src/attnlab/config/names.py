@@ -4,7 +4,8 @@ It follows from the config alone, so that a model folder has the name of the run
 the score, every choice and setting that is not the default, the data and the seed. Where a preset
 says the same in fewer words, its name stands for them.
 
-In a sweep, what the sweep varies stands in front: a narrow column shows the start of a name.
+In a sweep, what the sweep varies stands in front, each value before the name of its setting: a
+narrow column shows the start of a name.
 """
 
 from __future__ import annotations
@@ -124,7 +125,10 @@ def _name_of(
 
 
 def choice_words(key: str, text: str) -> str:
-    """What was typed for a group or a setting, in words: `dot`, `teacher forcing ratio 0.5`.
+    """What was typed for a group or a setting, in words: `dot`, `0.5 teacher forcing ratio`.
+
+    A choice or a number stands before its setting, so that the names of two points differ as early
+    as they can; other values would read badly there.
 
     key: `model/attention`, `training.teacher_forcing.ratio`.
     """
@@ -133,7 +137,13 @@ def choice_words(key: str, text: str) -> str:
         return masked(text)
     if place in _OF_THE_DATA:
         return masked(text).rstrip("/").rpartition("/")[2]
-    return setting_words(place, _typed_value(text))
+
+    value = _typed_value(text)
+    is_choice = place in _PLACES and value not in (None, "none")
+    is_number = isinstance(value, int | float)
+    if (is_choice or is_number) and place != "seed":
+        return masked(f"{_value_words(value)} {setting_name(place)}")
+    return setting_words(place, value)
 
 
 def setting_name(key: str) -> str:
@@ -152,11 +162,15 @@ def setting_words(path: str, value: Any) -> str:
     setting = setting_name(path)
     if value is None or value == "none":
         return f"no {setting}"
+    return masked(f"{setting} {_value_words(value)}")
+
+
+def _value_words(value: Any) -> str:
     if isinstance(value, list):
-        return masked(f"{setting} {', '.join(map(as_text, value))}")
+        return ", ".join(map(as_text, value))
     if isinstance(value, float) and len(as_text(value)) > 8:  # a sampler draws seventeen digits
-        return f"{setting} {value:.6g}"
-    return masked(f"{setting} {as_text(value)}")
+        return f"{value:.6g}"
+    return as_text(value)
 
 
 def _place_of(key: str) -> str:
