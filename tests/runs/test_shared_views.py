@@ -89,6 +89,18 @@ def test_view_shows_quality_of_its_task(view, experiment):
     assert quality[view.task] <= set(columns)
 
 
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.task)
+def test_table_has_whole_names_then_metrics_by_importance_then_choices(view, experiment):
+    state = state_of(experiment(view).tags[f"mlflow.sharedViewState.attnlab-{view.task}"])
+    order = state["columnOrder"]
+    metrics = [f"metrics.`{name}`" for name in view.metrics]
+    assert order[0] == "attributes.`Run Name`"
+    assert state["columnWidths"][order[0]] >= 300
+    assert order[2 : 2 + len(metrics)] == metrics
+    assert order[2 + len(metrics)] == "params.`attention`"
+    assert set(state["selectedColumns"]) < set(order)
+
+
 def test_view_that_somebody_changed_stays_so(experiment, client):
     found = experiment(Translation.view)
     client.set_experiment_tag(found.experiment_id, TRANSLATION_TAG, "mine")

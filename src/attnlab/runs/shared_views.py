@@ -28,6 +28,11 @@ _PARAMS = (
     "attention", "padding", "teacher_forcing", "training.teacher_forcing.ratio", "hardware", "data",
     "seed",
 )  # fmt: skip
+# Columns of MLflow's table that are no metric and no param.
+_RUN_NAME, _CREATED, _DURATION = "attributes.`Run Name`", "runDateAndNestInfo", "duration"
+# Pixels. The name begins with what a sweep varies, and MLflow would cut it after 18 letters.
+_WIDTHS = {_RUN_NAME: 310, _CREATED: 130}
+_NARROWEST, _LETTER, _MARGIN, _SORTED = 80, 7, 16, 20  # of a metric's column
 # Of sections with the pictures of all runs: each card as wide as the page.
 _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
 
@@ -77,6 +82,12 @@ class View:
     def _state(self) -> dict[str, Any]:
         params = [f"params.`{name}`" for name in _PARAMS]
         metrics = [f"metrics.`{name}`" for name in self.metrics]
+        widths = {
+            f"metrics.`{name}`": max(_NARROWEST, _LETTER * len(name) + _MARGIN)
+            for name in self.metrics
+        }
+        if metrics:
+            widths[metrics[0]] += _SORTED  # the arrow beside its name
         sections, charts = [], []
         for name, cards in self._sections():
             section = _section(f"{self.id}-{name}", name)
@@ -89,7 +100,9 @@ class View:
             "orderByKey": metrics[0] if metrics else "attributes.start_time",
             "orderByAsc": False,
             "selectedColumns": [*params, *metrics],
-            "columnOrder": [],
+            # MLflow sorts metrics by their names, and shows how long a run took before them.
+            "columnOrder": [_RUN_NAME, _CREATED, *metrics, *params, _DURATION],
+            "columnWidths": {**_WIDTHS, **widths},
             "runsHiddenMode": "FIRST_20_RUNS",
             "compareRunSections": sections,
             "compareRunCharts": charts,
