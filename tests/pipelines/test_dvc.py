@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
+from dvc_project import STAGES, choose, commit, copy_of_project, dvc, dvc_on_screen, hashes, ran
 from entry_points import ROOT, TINY
 
 from attnlab.config.params import leaves
@@ -215,6 +215,23 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
     for name in ("attention_1", "lengths"):
         assert f"{name}.png" in page
         assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
+
+
+@pytest.mark.skipif(shutil.which("less") is None, reason="less, DVC's pager, is not installed")
+def test_exp_show_has_the_main_metrics_and_choices_on_the_first_screen(copy: Path) -> None:
+    """DVC squeezes no column for its pager, so that only the order of columns counts."""
+    dvc(copy, "exp", "run", "--queue", "--name", "a-long-name", "-S", "seed=2")
+    dvc(copy, "exp", "run", "--run-all")
+    lines = dvc_on_screen(copy, "exp", "show", columns=150)
+    (header,) = [line for line in lines if line.startswith("  Experiment")]
+    (row,) = [line for line in lines if "a-long-name" in line]
+    summary = json.loads((copy / "build" / "report" / "summary.json").read_text(encoding="utf-8"))
+    assert len(summary) == 5
+    assert set(summary) < set(header.split())
+    # Behind the columns of the queue, State and Executor
+    values = row.partition("Dvc-task")[2].split()[: len(summary)]
+    assert [float(value) >= 0 for value in values] == [True] * len(summary)
+    assert "data" in header.split(), "of the choices"
 
 
 def test_plots_diff_draws_the_curves_of_both_experiments_in_one_chart(copy: Path) -> None:
