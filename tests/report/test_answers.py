@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from attnlab.report.answers import Answer, answers, interaction_sentence, rule
+from attnlab.report.compare import answer_in_markdown
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import MlflowLinks, other_columns, write_comparison
+from attnlab.report.disagreement import disagreement
 from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
@@ -159,6 +161,39 @@ def test_a_system_with_one_seed_gets_no_verdict_beside_others(tmp_path: Path) ->
     assert answered(found(lone_best))[0].text.startswith("general is better than concat")
 
 
+def test_certain_answer_about_a_factor_precedes_an_open_one_about_systems(
+    findings: Findings,
+) -> None:
+    assert "on average" not in answered(findings)[0].text
+    uncertain = [dataclasses.replace(pair, p=1.0) for pair in findings.pairs]
+    first, *others = answered(dataclasses.replace(findings, pairs=uncertain))
+    assert first.kind == "certain"
+    assert first.text.startswith("attention, on average over teacher forcing: dot is better than")
+    assert (
+        "no difference is certain" in next(each for each in others if each.kind != "certain").text
+    )
+
+
+def test_description_of_a_sweep_has_all_answers_and_the_most_disputed_sentence(
+    findings: Findings,
+) -> None:
+    text = answer_in_markdown(findings)
+    first, *others = answered(findings)
+    assert text.startswith(f"**Which is better?** **Certain:** {first.text}\n\n")
+    assert all(answer.text in text for answer in others)
+    (disputed,) = disagreement(findings, 1).sentences
+    qualities = [output.mean_quality for output in disputed.outputs]
+    best = disputed.outputs[qualities.index(max(qualities))]
+    worst = disputed.outputs[qualities.index(min(qualities))]
+    assert f"**They differ most on** `{disputed.source}` (expected `{disputed.expected}`): " in text
+    assert f"{best.system} writes `{best.text}`, {worst.system} `{worst.text}`." in text
+
+
+def test_description_of_systems_that_write_the_same_disputes_no_sentence(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 1.0, "general": 1.0}, (1, 2)))
+    assert "They differ most" not in answer_in_markdown(findings)
+
+
 def test_search_gets_no_command_for_more_seeds(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
     record = folder.read()
@@ -173,10 +208,10 @@ def test_marginal_means_are_means_over_the_other_factor(findings: Findings) -> N
     assert (attention.name, attention.others) == ("attention", ["teacher forcing"])
     assert (dot.value, bahdanau.value) == ("dot", "bahdanau")
     assert dot.mean == pytest.approx(
-        (means["dot · teacher forcing always"] + means["dot · teacher forcing never"]) / 2
+        (means["dot · always teacher forcing"] + means["dot · never teacher forcing"]) / 2
     )
     assert bahdanau.mean == pytest.approx(
-        (means["bahdanau · teacher forcing always"] + means["bahdanau · teacher forcing never"]) / 2
+        (means["bahdanau · always teacher forcing"] + means["bahdanau · never teacher forcing"]) / 2
     )
     (pair,) = attention.pairs
     assert pair.difference == pytest.approx(dot.mean - bahdanau.mean)
@@ -194,7 +229,7 @@ def test_interaction_of_made_systems_is_named(findings: Findings) -> None:
     assert factors.tested == 1
     (interaction,) = factors.interactions
     means = {name: float(sample.values.mean()) for name, sample in findings.samples.items()}
-    gain = means["dot · teacher forcing always"] - means["bahdanau · teacher forcing always"]
+    gain = means["dot · always teacher forcing"] - means["bahdanau · always teacher forcing"]
     assert interaction.change == pytest.approx(gain)
     assert 0 < interaction.low < gain < interaction.high
     sentence = interaction_sentence(interaction, findings)
@@ -202,7 +237,7 @@ def test_interaction_of_made_systems_is_named(findings: Findings) -> None:
         "The gain of dot over bahdanau depends on teacher forcing: "
         f"+{gain:.2f} BLEU with always, +0.00 with never (change {gain:.2f}, "
     )
-    assert answered(findings)[-1] == Answer("certain", sentence)
+    assert Answer("certain", sentence) in answered(findings)
 
 
 def test_no_interaction_is_named_where_gains_are_equal(tmp_path: Path) -> None:
@@ -271,14 +306,14 @@ def test_numbers_of_the_page_are_those_of_the_json_files(
     assert [answer["text"] in page for answer in record["answers"]] == [True] * 4
 
     written = {(pair["first"], pair["second"]): pair for pair in record["pairs"]}
-    first = written["dot · teacher forcing always", "dot · teacher forcing never"]
+    first = written["dot · always teacher forcing", "dot · never teacher forcing"]
     for key in ("difference", "low", "high"):
         assert f"{first[key]:.2f}" in numbers(record["answers"][0]["text"])
         assert f"+{first[key]:.2f}" in page
 
     of_json = []
     for run in with_seeds.runs:
-        if run.system == "dot · teacher forcing always":
+        if run.system == "dot · always teacher forcing":
             of_json.append(run.evaluation.metrics["bleu"])
     assert f"{sum(of_json) / 3:.2f} ±" in page
 

@@ -63,7 +63,7 @@ class _Verdict:
 
 
 def answers(findings: Findings, factors: Factors) -> list[Answer]:
-    """The answers, the most important one first."""
+    """The answers: those that are certain first, each kind in the order of importance."""
     found = verdict(findings)
     if len(findings.single) == len(findings.systems):
         return found
@@ -72,7 +72,7 @@ def answers(findings: Findings, factors: Factors) -> list[Answer]:
         found += _of_factor(factor, findings)
     if factors.interactions:
         found.append(Answer("certain", interaction_sentence(factors.interactions[0], findings)))
-    return found
+    return sorted(found, key=lambda answer: answer.kind != "certain")
 
 
 def verdict(findings: Findings) -> list[Answer]:

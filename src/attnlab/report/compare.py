@@ -17,7 +17,7 @@ from attnlab.experiment.run import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command
-from attnlab.report.answers import answers, rule, verdict
+from attnlab.report.answers import answers, rule
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
@@ -28,6 +28,7 @@ from attnlab.report.comparison import (
     ranking,
     write_comparison,
 )
+from attnlab.report.disagreement import Output, disagreement
 from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
@@ -150,12 +151,41 @@ def log_comparison(
 
 
 def answer_in_markdown(findings: Findings) -> str:
-    """Which system is better, in the words of the page, for the description of the sweep's run."""
-    sentences = " ".join(answer.text for answer in verdict(findings))
+    """The answers of the page and the most disputed sentence, for the sweep's run."""
+    first, *others = [
+        f"**Certain:** {answer.text}" if answer.kind == "certain" else answer.text
+        for answer in answers(findings, factors_of(findings))
+    ]
+    rule_and_rest = "The rule and all else: `comparison/index.html` among the artifacts."
+    paragraphs = [f"**Which is better?** {first}", *others, _most_disputed(findings), rule_and_rest]
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _most_disputed(findings: Findings) -> str:
+    """What the best and the worst system make of the sentence on which they differ most.
+
+    Empty where all systems make the same of every sentence.
+    """
+    disputed = disagreement(findings, count=1).sentences
+    if not disputed:
+        return ""
+    sentence = disputed[0]
+    by_quality = sorted(sentence.outputs, key=_mean_quality)
+    worst, best = by_quality[0], by_quality[-1]
     return (
-        f"**Which is better?** {sentences}\n\nThe rule and all other answers: "
-        "`comparison/index.html` among the artifacts."
+        f"**They differ most on** {_as_code(sentence.source)} (expected "
+        f"{_as_code(sentence.expected)}): {best.system} writes {_as_code(best.text)}, "
+        f"{worst.system} {_as_code(worst.text)}."
     )
+
+
+def _mean_quality(output: Output) -> float:
+    return output.quality if output.mean_quality is None else output.mean_quality
+
+
+def _as_code(text: str) -> str:
+    """Inline code of Markdown, which a backtick would end."""
+    return f"`{text.replace('`', chr(39))}`"
 
 
 def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
