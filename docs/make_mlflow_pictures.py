@@ -18,6 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 HEIGHT = 860
 PATIENCE = 120_000  # milliseconds
+MOST_SHOTS = 30  # until nothing moves any more
 COLOURS = 128  # of a picture's palette
 # Without them, MLflow's assistant takes a third of the first page.
 SETTINGS = {
@@ -46,21 +47,63 @@ def main() -> None:
 
         page.goto(arguments.address)
         page.get_by_text("test/bleu", exact=True).first.wait_for()
+        _wait_for_bars(page)
         _save(page, arguments.into / "mlflow_charts.png")
         page.get_by_placeholder("Search metric charts").fill("attention/")
-        page.locator("img[src*='get-artifact']").first.wait_for()
+        _wait_for_images(page)
         _save(page, arguments.into / "mlflow_attention.png")
 
         page.goto("about:blank")  # another fragment alone loads no page
         page.goto(arguments.address.replace("compareRunsMode=CHART", "compareRunsMode=TABLE"))
-        page.get_by_role("columnheader", name="attention").first.wait_for()
+        page.get_by_role("columnheader", name="test/bleu").first.wait_for()
+        _wait_for_numbers(page)
         _save(page, arguments.into / "mlflow_table.png")
         browser.close()
 
 
+def _wait_for_bars(page: Page) -> None:
+    """Wait until each chart on the screen has its bars."""
+    page.wait_for_function(
+        """() => {
+          const cards = [...document.querySelectorAll(".js-plotly-plot")]
+            .filter(card => card.getBoundingClientRect().top < innerHeight);
+          return cards.length > 2 && cards.every(card => card.querySelector(".barlayer .point"));
+        }"""
+    )
+
+
+def _wait_for_images(page: Page) -> None:
+    """Wait until the images on the screen are loaded, and each run has one there."""
+    page.wait_for_function(
+        """() => {
+          const images = [...document.querySelectorAll("img[src*='get-artifact']")]
+            .filter(image => image.getBoundingClientRect().top < innerHeight);
+          const spinners = document.querySelector("[class*='spinner'], [role='progressbar']");
+          return images.length > 3 && !spinners
+            && images.every(image => image.complete && image.naturalWidth > 0);
+        }"""
+    )
+
+
+def _wait_for_numbers(page: Page) -> None:
+    """Wait until every run in the table has a value of the metric that sorts it."""
+    page.wait_for_function(
+        """() => {
+          const cells = [...document.querySelectorAll("[col-id='metrics.`test/bleu`']")]
+            .filter(cell => cell.getAttribute("role") === "gridcell");
+          return cells.length > 1 && cells.every(cell => /\\d/.test(cell.textContent));
+        }"""
+    )
+
+
 def _save(page: Page, path: Path) -> None:
-    page.wait_for_timeout(6000)  # charts and images are drawn one after the other
-    shot = page.screenshot(timeout=PATIENCE)
+    """Save the window once two pictures of it, a second apart, are equal."""
+    before, shot = b"", page.screenshot(timeout=PATIENCE)
+    for _ in range(MOST_SHOTS):
+        if shot == before:
+            break
+        page.wait_for_timeout(1000)
+        before, shot = shot, page.screenshot(timeout=PATIENCE)
     picture = Image.open(io.BytesIO(shot)).convert("RGB").quantize(COLOURS)
     picture.save(path, optimize=True)
 

@@ -208,7 +208,7 @@ def test_short_names_and_system_names_are_unique() -> None:
     rates = [{"training.optimizer.lr": rate} for rate in ("0.00012341", "0.00012342", "0.5", "0.5")]
     close, other, half, same = system_names(rates)
     assert close != other
-    assert half == same == "optimizer lr 0.5"
+    assert half == same == "0.5 optimizer lr"
     assert system_names([{}]) == ["as given"]
 
 

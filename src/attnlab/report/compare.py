@@ -157,8 +157,9 @@ def answer_in_markdown(findings: Findings) -> str:
         for answer in answers(findings, factors_of(findings))
     ]
     rule_and_rest = "The rule and all else: `comparison/index.html` among the artifacts."
-    paragraphs = [f"**Which is better?** {first}", *others, _most_disputed(findings), rule_and_rest]
-    return "\n\n".join(filter(None, paragraphs))
+    # MLflow shows the first five lines of a description, and unfolds the others.
+    in_front = [f"**Which is better?** {first}", _most_disputed(findings)]
+    return "\n\n".join(filter(None, [*in_front, *others, rule_and_rest]))
 
 
 def _most_disputed(findings: Findings) -> str:
