@@ -44,6 +44,7 @@ SMALL = {
     "width": 2,
     "initial_scale": 1.0,
     "k": 2,
+    "reach": 1,
     "filters": 3,
     "initial_bias": 0.5,
 }

@@ -133,6 +133,13 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "softmax_with_sink": lambda x, b: np.exp(x) / (np.exp(b) + np.exp(x).sum()),
     "tempered_softmax": lambda x, a: softmax(x * math.exp(-a)),
     "top_k": top_k,
+    "around_best": lambda x, reach: np.hstack(
+        [
+            np.zeros(max(x.argmax() - reach, 0)),
+            softmax(x[max(x.argmax() - reach, 0) : x.argmax() + reach + 1]),
+            np.zeros(max(len(x) - x.argmax() - reach - 1, 0)),
+        ]
+    ),
     "greatest": lambda x: np.where(x == x.max(), 1.0, 0.0),
     "mask": lambda e, m: np.array([x if seen else -math.inf for x, seen in zip(e, m, strict=True)]),
     "window": lambda places, p, width: (np.abs(places - p) <= width) * 1.0,

@@ -302,7 +302,7 @@ def test_autocast_to_bfloat16_stays_close_and_keeps_the_contract(score, normalis
     assert (context[EMPTY] == 0).all()
     check_weights(weights, normaliser, scope)
     # A key at the edge of a predicted window may fall out of it, and another score be the greatest.
-    if scope != "local_p" and normaliser not in ("hard", "top_k"):
+    if scope != "local_p" and normaliser not in ("hard", "top_k", "around_best"):
         torch.testing.assert_close(context.float(), expected, rtol=0, atol=0.1)
     with torch.autocast("cpu", torch.bfloat16):
         large_context, weights = attention(1e3 * query, 1e3 * keys, values, MASK)
@@ -431,8 +431,8 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
         (
             {"normaliser": "hardmax"},
             ValueError,
-            "normaliser must be one of entmax, hard, learned_temperature, sigmoid, softmax, "
-            "softmax_with_sink, sparsemax, top_k, got 'hardmax'",
+            "normaliser must be one of around_best, entmax, hard, learned_temperature, sigmoid, "
+            "softmax, softmax_with_sink, sparsemax, top_k, got 'hardmax'",
         ),
         (
             {"scope": "local"},

@@ -79,6 +79,7 @@ TOGETHER = [
     ),
     ("attention=uniform", "normaliser=softmax1"),
     ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
+    ("attention=general", "normaliser=around_best"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

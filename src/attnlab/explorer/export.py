@@ -70,6 +70,7 @@ from attnlab.model.input_feeding import (
     SoftmaxOutputFeeding,
 )
 from attnlab.model.model_folder import ForeignCodeError
+from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
@@ -129,6 +130,7 @@ SUPPORTED: dict[str, dict[type, str]] = {
         SoftmaxWithSink: "softmax1, softmax_with_sink",
         LearnedTemperature: "learned_temperature",
         TopK: "top_k",
+        AroundBest: "around_best",
         Hard: "hard, gumbel",
     },
     "model/scope": {GlobalScope: "global", LocalM: "local_m", LocalP: "local_p"},
@@ -384,6 +386,7 @@ def attention_config(attention: Any) -> dict[str, Any] | None:
             "name": _name(head.normaliser),
             "alpha": getattr(head.normaliser, "fixed_alpha", None),
             "k": getattr(head.normaliser, "k", None),
+            "reach": getattr(head.normaliser, "reach", None),
         },
         "scope": {
             "name": _name(scope),

@@ -57,6 +57,12 @@ def with_sink(z, b):
     return np.exp(z) / (np.exp(b) + np.exp(z).sum())
 
 
+def around_best(z, reach):
+    best = int(np.argmax(z))
+    powers = [np.exp(z[i] - z[best]) if abs(i - best) <= reach else 0.0 for i in range(len(z))]
+    return np.array(powers) / sum(powers)
+
+
 def top_k(z, k):
     """Gupta et al. 2021: the others are not there. Equal scores stay or go together."""
     weights = np.zeros(len(z))
@@ -81,6 +87,7 @@ NORMALISERS = {
     "softmax_with_sink": lambda z, w: with_sink(z, w["b"]),
     "learned_temperature": lambda z, w: softmax(z / np.exp(w["a"])),
     "top_k": lambda z, w: top_k(z, SMALL["k"]),
+    "around_best": lambda z, w: around_best(z, SMALL["reach"]),
     "hard": lambda z, w: hard(z),
     "gumbel": lambda z, w: hard(z),  # as searches and validations see it
 }

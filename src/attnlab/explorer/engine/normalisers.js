@@ -61,6 +61,12 @@ function hard(scores) {
   return Float32Array.from(scores, (_, i) => Number(i === best));
 }
 
+/** A softmax over the tokens within `reach` of the first one with the greatest score. */
+function aroundBest(scores, reach) {
+  const best = argmax(scores);
+  return softmax(scores.map((one, i) => (Math.abs(i - best) > reach ? -Infinity : one)));
+}
+
 /** The operations between symbols that make weights of scores, by their names there. */
 export const WEIGHTS = {
   softmax: (x) => softmax(x),
@@ -70,6 +76,7 @@ export const WEIGHTS = {
   softmax_with_sink: softmaxWithSink,
   tempered_softmax: temperedSoftmax,
   top_k: topK,
+  around_best: aroundBest,
   greatest: hard,
 };
 
@@ -93,6 +100,7 @@ const NORMALISERS = {
     learned: ["a", "log_τ", "normaliser_temperature"],
   },
   TopK: { operation: "top_k", formula: "{} = top-k({})", setting: "k" },
+  AroundBest: { operation: "around_best", formula: "{} = softmax around max {}", setting: "reach" },
   Hard: { operation: "greatest", formula: "{} = one-hot(argmax {})" },
 };
 

@@ -86,6 +86,7 @@ export const OPERATIONS = {
   softmax_with_sink: (x, sink) => vectorOf(WEIGHTS.softmax_with_sink(x.data, sink.data[0])),
   tempered_softmax: (x, logTemperature) => vectorOf(WEIGHTS.tempered_softmax(x.data, logTemperature.data[0])),
   top_k: (x, { k }) => vectorOf(WEIGHTS.top_k(x.data, k)),
+  around_best: (x, { reach }) => vectorOf(WEIGHTS.around_best(x.data, reach)),
   greatest: (x) => vectorOf(WEIGHTS.greatest(x.data)),
   /** Minus infinity where nothing may be seen. */
   mask: (scores, visible) => pairwise(scores, visible, (score, isVisible) => (isVisible > 0 ? score : -Infinity)),

@@ -66,6 +66,15 @@ const everyPlace = (sheet, id) => sheet.get(id).axes.reduce(
   (places, axis) => places.flatMap((place) => (axis.at ?? range(axis.size)).map((at) => [...place, at])), [[]]);
 const wholeOf = (sheet, id) => everyPlace(sheet, id).map((place) => [id, place]);
 
+/** A softmax over those numbers that keep a weight. */
+function softmaxOfSome(sheet, { of: [x] }, place, result) {
+  const cells = wholeOf(sheet, x);
+  if (sheet.value(result, place) === 0) return { cells, text: "0" };
+  const kept = cells.filter(([, at]) => sheet.value(result, at) > 0);
+  const terms = kept.map(([, at]) => `exp(${written(sheet.value(x, at))})`);
+  return { cells, text: `exp(${written(sheet.value(x, place))}) / (${sum(terms)})` };
+}
+
 const FUNCTIONS = {
   linear(sheet, { of: [W, x, b] }, place) {
     const row = place.at(-1);
@@ -133,13 +142,8 @@ const FUNCTIONS = {
     const terms = cells.map(([, at]) => `exp(${written(sheet.value(x, at))} / ${temperature})`);
     return { cells: [[logarithm, []], ...cells], text: `exp(${own} / ${temperature}) / (${sum(terms)})` };
   },
-  top_k(sheet, { of: [x] }, place, result) {
-    const cells = wholeOf(sheet, x);
-    if (sheet.value(result, place) === 0) return { cells, text: "0" };
-    const kept = cells.filter(([, at]) => sheet.value(result, at) > 0);
-    const terms = kept.map(([, at]) => `exp(${written(sheet.value(x, at))})`);
-    return { cells, text: `exp(${written(sheet.value(x, place))}) / (${sum(terms)})` };
-  },
+  top_k: softmaxOfSome,
+  around_best: softmaxOfSome,
   greatest(sheet, { of: [x] }, place, result) {
     const cells = wholeOf(sheet, x);
     const most = written(Math.max(...cells.map(([, at]) => sheet.value(x, at))));

@@ -19,6 +19,7 @@ from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
 from attnlab.model.histories.history import Remembered
+from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
@@ -408,6 +409,7 @@ NORMALISERS: Mapping[type, Written] = {
         "tempered_softmax", "{} = softmax({} / exp({}))", ("a", "log_τ", "normaliser_temperature")
     ),
     TopK: Written("top_k", "{} = top-k({})", settings=("k",)),
+    AroundBest: Written("around_best", "{} = softmax around max {}", settings=("reach",)),
     Hard: Written("greatest", "{} = one-hot(argmax {})"),
 }
 

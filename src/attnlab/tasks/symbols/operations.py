@@ -154,6 +154,12 @@ def top_k(x: Array, *, k: int) -> Array:
     return softmax(np.where(x < least, -np.inf, x))
 
 
+def around_best(x: Array, *, reach: int) -> Array:
+    """Softmax over the places within `reach` of the first greatest number."""
+    distance = abs(np.arange(len(x)) - x.argmax())
+    return softmax(np.where(distance > reach, -np.inf, x))
+
+
 def greatest(x: Array) -> Array:
     """1 for the greatest number, of equal ones the first; else 0."""
     return (np.arange(len(x)) == x.argmax()).astype(np.float64)
@@ -256,6 +262,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "softmax_with_sink": softmax_with_sink,
     "tempered_softmax": tempered_softmax,
     "top_k": top_k,
+    "around_best": around_best,
     "greatest": greatest,
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,
