@@ -77,6 +77,15 @@ def test_lesson_sentence_is_a_single_line_of_composed_characters(languages: str)
             assert text[-1] not in ".!?,"
 
 
+def test_decomposed_text_is_read_as_the_sentence_of_a_lesson() -> None:
+    korean, french = "저는 학생입니다", "je suis étudiant"
+    for text in (korean, french):
+        decomposed = unicodedata.normalize("NFD", text)
+        assert decomposed != text
+        assert LessonCorpus.cleaning.tidy(decomposed) == text
+        assert LessonReviews.cleaning.tidy(decomposed) == text
+
+
 # English
 
 

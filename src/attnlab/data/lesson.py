@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, Limit, split_sizes
+from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, Limit, split_sizes
 from attnlab.data.grammars import english_french, german_english, korean_english
 from attnlab.data.grammars.sentence import Grammar, SentencePair
 from attnlab.data.tokenizer import TokenizerTrainer
@@ -46,7 +46,8 @@ class LessonCorpus(Corpus):
     seed: of the choice of sentences.
     """
 
-    cleaning = AS_IT_IS
+    # The sentences are composed already. A model's users may type decomposed Hangul and accents.
+    cleaning = Cleaning(unicode="nfc", whitespace="keep", max_characters=None)
     rouge = None
 
     languages: Languages

@@ -38,7 +38,8 @@ class LessonReviews(SentenceCorpus):
     seed: of the choice of sentences.
     """
 
-    cleaning = SentenceCleaning(unicode="none", whitespace="keep", max_characters=None)
+    # The reviews are composed already. A model's users may type decomposed Hangul.
+    cleaning = SentenceCleaning(unicode="nfc", whitespace="keep", max_characters=None)
 
     language: Language
     num_sentences: Annotated[int, Field(ge=3)]
