@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.course.function_exercise import FunctionExercise, Inputs, Mistake
+from attnlab.course.pad_mistakes import pad_mistakes
 from attnlab.course.reference import (
     dot_scores,
     masked_softmax,
@@ -155,16 +156,7 @@ LUONG_STEP = FunctionExercise(
             "출력층이 컨텍스트 벡터를 전혀 보지 못합니다. s를 그대로 읽습니다.",
             "the output layer does not see the context at all: it reads s itself.",
         ),
-        Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores)),
-            "패딩이 가중치를 받습니다.",
-            "pads get weight.",
-        ),
-        Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
-            "the pads have weight 0, but the other weights sum to less than one.",
-        ),
+        *pad_mistakes(lambda weigh: _wrong(weigh=weigh)),
         Mistake(
             _wrong(normalise=lambda logits: softmax(logits, axis=0)),
             "확률을 단어 축이 아니라 배치 축으로 정규화했습니다.",

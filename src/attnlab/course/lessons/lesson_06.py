@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.course.function_exercise import FunctionExercise, Inputs, Mistake
+from attnlab.course.pad_mistakes import pad_mistakes
 from attnlab.course.reference import masked_softmax, masks, normal, softmax, weighted_sum
 
 Array = NDArray[Any]
@@ -138,16 +139,7 @@ BAHDANAU_STEP = FunctionExercise(
     reference=_bahdanau_step,
     returns=("new_state", "context"),
     mistakes=(
-        Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores)),
-            "패딩이 가중치를 받습니다.",
-            "pads get weight.",
-        ),
-        Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
-            "the pads have weight 0, but the other weights sum to less than one.",
-        ),
+        *pad_mistakes(lambda weigh: _wrong(weigh=weigh)),
         Mistake(
             _wrong(score_squash=lambda x: x),
             "스코어를 만들 때 tanh를 거치지 않았습니다.",

@@ -95,16 +95,6 @@ KERAS_ATTENTION = FunctionExercise(
             "the softmax runs over the batch, not over time.",
         ),
         Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores)),
-            "패딩이 가중치를 받습니다.",
-            "pads get weight.",
-        ),
-        Mistake(
-            _wrong(weigh=lambda scores, mask: softmax(scores) * mask),
-            "패딩의 가중치는 0이지만, 나머지 가중치의 합이 1보다 작습니다.",
-            "the pads have weight 0, but the others sum to less than one.",
-        ),
-        Mistake(
             _wrong(squash=lambda x: x),
             "tanh를 거치지 않았습니다.",
             "there is no tanh in the scores.",
