@@ -35,7 +35,11 @@ class NotebookExperiment(Experiment):
         return prepare(self)
 
     def module(self, data: Prepared) -> pl.LightningModule:
-        """What trains and validates the model; the same seed gives the same weights each time."""
+        """What trains and validates the model; the same seed gives the same weights each time.
+
+        This applies `hardware.threads` and `matmul_precision` to the process, as a command does.
+        """
+        self.hardware.apply()
         return make_module(self, data)
 
     def datamodule(self, data: Prepared) -> SeqDataModule:
