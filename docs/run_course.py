@@ -72,12 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, help="of each training, with one seed")
     given = parser.parse_args(arguments)
 
-    seconds = {}
+    times = []
     for page in pages():
-        if not given.lessons or page.name[:2] in given.lessons:
-            seconds[page.stem] = run(page, given.steps)
-    for name, (clock, cpu) in seconds.items():
-        print(f"{name}: {clock / 60:.1f} min, {cpu:.0f} CPU s")
+        if given.lessons and page.name[:2] not in given.lessons:
+            continue
+        clock, cpu = run(page, given.steps)
+        times.append(f"{page.stem}: {clock / 60:.1f} min, {cpu:.0f} CPU s")
+        print(times[-1], flush=True)
+    print("All lessons:", *times, sep="\n")
 
 
 if __name__ == "__main__":
