@@ -142,12 +142,13 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
         score = {"dot": {"_target_": "attnlab.model.attention.dot.DotScore"}, "none": None}
         chosen = job.choices["model/attention"]
         config = {"model": {"attention": score[chosen]}, "seed": int(job.choices["seed"])}
-        tags = {"sweep": "x", "mlflow.parentRunId": str(parent.run_id)}
+        tags = {"sweep": IDENTITY, "mlflow.parentRunId": str(parent.run_id)}
         point = runs / "points" / str(job.identity)
         with tracking.start(
             runs, point, RunRecord(config, "y", "", tags=tags, name=job.name)
         ) as run:
             run.log_artifact(Path(job.output) / "evaluation")
+        sweep.write_job(dataclasses.replace(job, run_id=run.run_id))
         ids.append(str(run.run_id))
     client = MlflowClient(f"sqlite:///{runs}/mlflow.db")
 
@@ -157,6 +158,9 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert f"MLflow: logged to the sweep's run {parent.run_id}" in ended.err
     assert "comparison/index.html" in logged()
+    verdicts = {client.get_run(run_id).data.tags["verdict"] for run_id in ids}
+    assert len(verdicts) == 2
+    assert "best, certain (2 seeds)" in verdicts
 
     by_ids = succeeded(command("compare.py", f"runs=[{','.join(ids)}]", *SMALL))
     found = re.search(r"page: (\S*/runs/comparisons/[0-9a-f]{16}/index\.html)", by_ids.out)
@@ -165,7 +169,9 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     others = [each.path for each in client.list_artifacts(str(parent.run_id), "comparisons")]
     assert others == [f"comparisons/{found[1].split('/')[-2]}"]
     by_filter = succeeded(
-        command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL)
+        command(
+            "compare.py", f"filter=tags.sweep = '{IDENTITY}' and params.attention != 'none'", *SMALL
+        )
     )
     assert "no attention" not in by_filter.out
     nothing = command("compare.py", "filter=tags.sweep = 'z'")

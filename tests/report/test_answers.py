@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.report.answers import Answer, answers, interaction_sentence, rule
+from attnlab.report.answers import Answer, answers, interaction_sentence, rule, short_verdicts
 from attnlab.report.compare import answer_in_markdown
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import MlflowLinks, other_columns, write_comparison
@@ -125,6 +125,66 @@ def test_answer_compares_every_system_with_the_baseline(tmp_path: Path) -> None:
     assert better.text.startswith("general is better than concat by ")
     assert worse.text.startswith("general is worse than dot by ")
     assert "-" not in worse.text
+
+
+def test_short_verdicts_say_whether_the_difference_to_the_best_is_certain(tmp_path: Path) -> None:
+    systems = {"dot": 0.5, "general": 0.52, "concat": 0.1}
+    findings = found(of_systems(tmp_path, systems, (1, 2, 3)))
+    best, near, far = findings.systems
+    to_near, to_far = findings.pairs[:2]
+    assert short_verdicts(findings) == {
+        best.name: "ahead, certain of 1 of 2 (3 seeds)",
+        near.name: f"uncertain: {to_near.difference:.2f} BLEU behind {best.name} (3 seeds)",
+        far.name: f"worse, certain: {to_far.difference:.2f} BLEU behind {best.name} (3 seeds)",
+    }
+
+
+def test_short_verdict_on_the_best_is_that_of_the_answer(tmp_path: Path) -> None:
+    far = found(of_systems(tmp_path / "far", {"dot": 0.95, "general": 0.3}, (1, 2, 3)))
+    assert short_verdicts(far)["dot"] == "best, certain (3 seeds)"
+    like = found(of_systems(tmp_path / "like", {"dot": 0.5, "general": 0.52}, (1, 2, 3)))
+    assert short_verdicts(like)[like.systems[0].name] == "ahead, uncertain (3 seeds)"
+
+
+def test_short_verdicts_of_a_loss_call_the_higher_value_worse(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.9, "general": 0.3}, (1, 2, 3)), "token_nll")
+    shown = short_verdicts(findings)
+    assert shown["general"] == "worse, certain: 0.6000 token NLL behind dot (3 seeds)"
+
+
+def test_short_verdicts_compare_with_the_baseline(tmp_path: Path) -> None:
+    systems = {"dot": 0.95, "general": 0.55, "concat": 0.1}
+    shown = short_verdicts(found(of_systems(tmp_path, systems, (1, 2, 3)), baseline="general"))
+    assert shown["general"] == "baseline (3 seeds)"
+    assert re.fullmatch(r"better, certain: [\d.]+ BLEU ahead of general \(3 seeds\)", shown["dot"])
+    assert re.fullmatch(r"worse, certain: [\d.]+ BLEU behind general \(3 seeds\)", shown["concat"])
+
+
+def test_short_verdicts_of_one_seed_each_say_that_there_is_none(tmp_path: Path) -> None:
+    shown = short_verdicts(found(of_systems(tmp_path, {"dot": 0.95, "general": 0.1}, (3,))))
+    assert shown == dict.fromkeys(["dot", "general"], "one seed: no verdict")
+
+
+def test_short_verdicts_beside_a_system_with_one_seed_claim_nothing_of_it(tmp_path: Path) -> None:
+    systems = {"dot": 0.9, "general": 0.3, "concat": 0.5}
+    compared = of_systems(tmp_path, systems, (1, 2, 3))
+    one_of_three = short_verdicts(found(without_seeds(compared, "concat")))
+    assert one_of_three["concat"] == "one seed: no verdict"
+    assert one_of_three["dot"] == "best of several seeds, certain (3 seeds)"
+
+    two_of_three = short_verdicts(
+        found(without_seeds(without_seeds(compared, "concat"), "general"))
+    )
+    assert two_of_three["dot"] == "others have one seed: no verdict"
+
+    baseline = short_verdicts(found(without_seeds(compared, "concat"), baseline="concat"))
+    assert baseline["concat"] == "baseline (one seed)"
+    assert baseline["dot"] == "no verdict: one seed of concat"
+
+
+def test_short_verdict_on_a_single_system_has_nothing_to_compare(tmp_path: Path) -> None:
+    findings = found(of_systems(tmp_path, {"dot": 0.9}, (1, 2)))
+    assert short_verdicts(findings) == {"dot": "nothing to compare it with"}
 
 
 def test_one_seed_each_gives_no_verdict_no_letters_and_no_p(tmp_path: Path) -> None:

@@ -96,9 +96,18 @@ def test_table_has_whole_names_then_metrics_by_importance_then_choices(view, exp
     metrics = [f"metrics.`{name}`" for name in view.metrics]
     assert order[0] == "attributes.`Run Name`"
     assert state["columnWidths"][order[0]] >= 300
-    assert order[2 : 2 + len(metrics)] == metrics
-    assert order[2 + len(metrics)] == "params.`attention`"
+    without_verdict = [column for column in order if column != "tags.`verdict`"]
+    assert without_verdict[2 : 2 + len(metrics)] == metrics
+    assert without_verdict[2 + len(metrics)] == "params.`attention`"
     assert set(state["selectedColumns"]) < set(order)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.task)
+def test_table_has_the_verdict_behind_the_metric_that_sorts_it(view, experiment):
+    state = state_of(experiment(view).tags[f"mlflow.sharedViewState.attnlab-{view.task}"])
+    assert "tags.`verdict`" in state["selectedColumns"]
+    order = state["columnOrder"]
+    assert order[order.index(state["orderByKey"]) + 1] == "tags.`verdict`"
 
 
 def test_view_that_somebody_changed_stays_so(experiment, client):

@@ -12,6 +12,7 @@ from attnlab.report.findings import Findings, Pair
 
 # Of systems that are named in one sentence; the table of pairs has the others.
 _MOST_NAMED = 3
+_ONE_SEED = "one seed: no verdict"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,64 @@ def verdict(findings: Findings) -> list[Answer]:
     return _of_systems(findings)
 
 
+def short_verdicts(findings: Findings) -> dict[str, str]:
+    """{system: what is known of it in a few words}, for a column of a table.
+
+    The words that decide stand first, for a narrow column cuts the end off.
+    """
+    leader = _leader(findings)
+    if leader is None:
+        return {system.name: _ONE_SEED for system in findings.systems}
+
+    shown = {}
+    for verdict in _verdicts(_pairs_with(leader, findings), findings):
+        shown[verdict.pair.second] = _against(verdict, findings)
+    return {leader: _of_leader(leader, findings), **shown}
+
+
+def _of_leader(leader: str, findings: Findings) -> str:
+    """The short verdict on the system that all others are compared with."""
+    seeds = findings.seeds_of(leader)
+    shown = "one seed" if seeds == 1 else f"{seeds} seeds"
+    if leader == findings.wanted.baseline:
+        return f"baseline ({shown})"
+
+    verdicts = _verdicts(_pairs_with(leader, findings), findings)
+    if not verdicts:
+        return "nothing to compare it with"
+    tested = [verdict for verdict in verdicts if verdict.pair.is_tested]
+    if not tested:
+        return "others have one seed: no verdict"
+
+    certain = [verdict for verdict in tested if verdict.is_certain]
+    if not certain:
+        return f"ahead, uncertain ({shown})"
+    if len(certain) < len(tested):
+        return f"ahead, certain of {len(certain)} of {len(tested)} ({shown})"
+    # A system with one seed may have the higher value.
+    best = "best of several seeds" if findings.single else "best"
+    return f"{best}, certain ({shown})"
+
+
+def _against(verdict: _Verdict, findings: Findings) -> str:
+    """The short verdict on the second of a pair, whose first all others are compared with."""
+    pair = verdict.pair
+    if pair.second in findings.single:
+        return _ONE_SEED
+    if not pair.is_tested:
+        return f"no verdict: one seed of {pair.first}"
+
+    gap = f"{verdict.measure.shown(abs(verdict.gain))} {verdict.measure.label}"
+    seeds = _seeds(replace(pair, seeds=(pair.seeds[1], pair.seeds[0])))
+    if verdict.gain < 0:
+        word, place = "better", f"{gap} ahead of {pair.first}"
+    else:
+        word, place = "worse", f"{gap} behind {pair.first}"
+    if verdict.is_certain:
+        return f"{word}, certain: {place} ({seeds})"
+    return f"uncertain: {place} ({seeds})"
+
+
 def rule(findings: Findings, factors: Factors) -> str:
     """When a difference is called certain."""
     confidence, threshold = findings.wanted.confidence, findings.wanted.threshold
@@ -135,17 +194,30 @@ def _best_single_run(findings: Findings) -> str:
 def _of_systems(findings: Findings) -> list[Answer]:
     """The best system that has seeds against all others, or each system against the baseline."""
     single = findings.single
-    leader = findings.wanted.baseline
-    if leader is None:
-        # Systems are in the order of the ranking.
-        leader = next(each.name for each in findings.systems if each.name not in single)
-    pairs = [_from(pair, leader) for pair in findings.pairs if leader in (pair.first, pair.second)]
-    answered = _sentences(leader, _verdicts(pairs, findings))
+    leader = _leader(findings)
+    assert leader is not None  # since one of them has seeds
+    answered = _sentences(leader, _verdicts(_pairs_with(leader, findings), findings))
     if single:
         each = "" if len(single) == 1 else " each"
         text = f"Nothing is known about {_listed(single)}: one seed{each}."
         answered.append(Answer("unknown", text))
     return answered
+
+
+def _leader(findings: Findings) -> str | None:
+    """The baseline, or the best system that has seeds; None where none has."""
+    single = findings.single
+    if len(single) == len(findings.systems):
+        return None
+    if findings.wanted.baseline is not None:
+        return findings.wanted.baseline
+    # Systems are in the order of the ranking.
+    return next(each.name for each in findings.systems if each.name not in single)
+
+
+def _pairs_with(name: str, findings: Findings) -> list[Pair]:
+    """The pairs of a system, each with that system first."""
+    return [_from(pair, name) for pair in findings.pairs if name in (pair.first, pair.second)]
 
 
 def _from(pair: Pair, name: str) -> Pair:

@@ -17,7 +17,7 @@ from attnlab.experiment.run import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command
-from attnlab.report.answers import answers, rule
+from attnlab.report.answers import answers, rule, short_verdicts
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import (
     PAGE,
@@ -36,6 +36,7 @@ from attnlab.runs.run import Run
 from attnlab.runs.run_pages import run_pages
 from attnlab.runs.stored_runs import StoredRuns
 from attnlab.runs.sweep_record import COMPARISON_FOLDER, SweepFolder, find_sweep
+from attnlab.runs.sweep_verdicts import set_verdicts
 from attnlab.runs.tracking import MlflowTracking
 
 
@@ -119,8 +120,8 @@ def log_comparison(
 ) -> str:
     """Add the folder to the sweep's run in MLflow; returns a sentence that says whether it was.
 
-    The description of that run then has the answer. The run itself is not reopened: it says how the
-    sweep ended, and when.
+    The description of that run then has the answer, and the run of each point a verdict as a tag.
+    The sweep's run itself is not reopened: it says how the sweep ended, and when.
     """
     if settings.into is not None:
         return "not logged: into names a folder of its own"
@@ -137,6 +138,7 @@ def log_comparison(
         with experiment_lock(sweep.path):
             run.log_artifact(folder)
             run.change(comparison=answer_in_markdown(findings))
+            set_verdicts(sweep, settings.runs_folder, verdicts_of_runs(findings), uploader=None)
         return f"not logged yet: {error}; {pipeline_command('deliver')} uploads it"
     try:
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))
@@ -147,7 +149,19 @@ def log_comparison(
             settings.tracking.describe_comparison(
                 settings.runs_folder, sweep.path, answer_in_markdown(findings)
             )
+            settings.tracking.set_verdicts(
+                settings.runs_folder, sweep.path, verdicts_of_runs(findings)
+            )
     return f"logged to the sweep's run {compared.parent}"
+
+
+def verdicts_of_runs(findings: Findings) -> dict[str, str]:
+    """{name of a run: the verdict on its system}."""
+    by_system = short_verdicts(findings)
+    shown: dict[str, str] = {}
+    for system in findings.systems:
+        shown |= {run.name: by_system[system.name] for run in system.runs}
+    return shown
 
 
 def answer_in_markdown(findings: Findings) -> str:

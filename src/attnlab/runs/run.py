@@ -84,8 +84,16 @@ class Run:
         else:
             record = record.after(before.record)
             ended = before.ended if before.status == "FINISHED" else None
+            # Another sweep has compared nothing yet.
+            is_of_same_sweep = record.sweep == before.record.sweep
             state = replace(
-                before, record=record, log_model=log_model, status=None, error=None, ended=ended
+                before,
+                record=record,
+                log_model=log_model,
+                status=None,
+                error=None,
+                verdict=before.verdict if is_of_same_sweep else None,
+                ended=ended,
             )
         run = cls(place, state, uploader)
         run._write()
@@ -133,8 +141,9 @@ class Run:
     def digest(self) -> str:
         """SHA-256 of the state; how far the spool is safe is no part of it."""
         state = {**asdict(self.state), "safe_offset": None}
-        if self.state.comparison is None:  # as of runs that were uploaded before there was any
-            del state["comparison"]
+        for name in ("comparison", "verdict"):
+            if state[name] is None:  # as of runs that were uploaded before there was any
+                del state[name]
         return config_digest(state)
 
     @property

@@ -99,6 +99,11 @@ class RunRecord:
     main_metrics: tuple[str, ...] = ()
     view: View | None = None
 
+    @property
+    def sweep(self) -> str | None:
+        """The identity of the sweep that the run is of; None outside of sweeps."""
+        return self.tags.get(SWEEP_TAG)
+
     def after(self, before: RunRecord) -> RunRecord:
         """The record of a run that starts again.
 
@@ -123,6 +128,7 @@ class RunState:
     result: what it found, in Markdown; None: its latest metrics.
     comparison: of a sweep: what the comparison of its points says, in Markdown, or the command that
         compares them.
+    verdict: of a point of a sweep: what the comparison says of it, in a few words.
     safe_offset: how far its spool may be uploaded: a training that goes on from its last checkpoint
         writes again what lies behind. None: all of it.
     ended: when it finished first, or ended otherwise last.
@@ -136,6 +142,7 @@ class RunState:
     error: str | None = None
     result: str | None = None
     comparison: str | None = None
+    verdict: str | None = None
     safe_offset: Annotated[int, Field(ge=0)] | None = 0
     ended: int | None = None
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # an import takes seconds
     from mlflow import MlflowClient
     from mlflow.entities import Experiment
 
+# Of a run in a sweep: what the comparison of its points says of it, in a few words.
+VERDICT_TAG = "verdict"
 _VIEW_TAG = "mlflow.sharedViewState."
 # The digest of a view as it was added. A view that somebody removed or changed in MLflow stays so
 # until its task describes another one.
@@ -30,8 +32,9 @@ _PARAMS = (
 )  # fmt: skip
 # Columns of MLflow's table that are no metric and no param.
 _RUN_NAME, _CREATED, _DURATION = "attributes.`Run Name`", "runDateAndNestInfo", "duration"
+_VERDICT = f"tags.`{VERDICT_TAG}`"
 # Pixels. The name begins with what a sweep varies, and MLflow would cut it after 18 letters.
-_WIDTHS = {_RUN_NAME: 310, _CREATED: 130}
+_WIDTHS = {_RUN_NAME: 310, _CREATED: 130, _VERDICT: 300}
 _NARROWEST, _LETTER, _MARGIN, _SORTED = 80, 7, 16, 20  # of a metric's column
 # Of sections with the pictures of all runs: each card as wide as the page.
 _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
@@ -88,6 +91,7 @@ class View:
         }
         if metrics:
             widths[metrics[0]] += _SORTED  # the arrow beside its name
+        first, others = metrics[:1], metrics[1:]
         sections, charts = [], []
         for name, cards in self._sections():
             section = _section(f"{self.id}-{name}", name)
@@ -99,9 +103,9 @@ class View:
             "searchFilter": "params.seed != ''",  # not the runs of sweeps themselves
             "orderByKey": metrics[0] if metrics else "attributes.start_time",
             "orderByAsc": False,
-            "selectedColumns": [*params, *metrics],
+            "selectedColumns": [*params, *metrics, _VERDICT],
             # MLflow sorts metrics by their names, and shows how long a run took before them.
-            "columnOrder": [_RUN_NAME, _CREATED, *metrics, *params, _DURATION],
+            "columnOrder": [_RUN_NAME, _CREATED, *first, _VERDICT, *others, *params, _DURATION],
             "columnWidths": {**_WIDTHS, **widths},
             "runsHiddenMode": "FIRST_20_RUNS",
             "compareRunSections": sections,

@@ -87,9 +87,9 @@ def lead_sweep(
                 if launcher.on_this_machine:
                     _end_what_runs(folder, record, tracking, runs_folder, before)
                 if isinstance(error, Exception):
-                    _close(run, folder, record, runs_folder, error)
+                    _close(run, folder, record, runs_folder, tracking, error)
                 raise
-            _close(run, folder, record, runs_folder, None)
+            _close(run, folder, record, runs_folder, tracking, None)
 
 
 def _end_what_runs(
@@ -124,7 +124,12 @@ def _end_what_runs(
 
 
 def _close(
-    run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None
+    run: Run,
+    folder: SweepFolder,
+    record: SweepRecord,
+    runs_folder: Path,
+    tracking: Tracking,
+    error: Exception | None,
 ) -> None:
     """Report how the jobs ended, and complete the sweep's run.
 
@@ -143,10 +148,10 @@ def _close(
 
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
     table = as_markdown(ranked, record.main_metrics)
-    run.change(
-        comparison=_comparison(run.comparison, record, finished),
-        result=f"{table}\n\n{ended}".strip(),
-    )
+    comparison = _comparison(run.comparison, record, finished)
+    if comparison != run.comparison:  # then an earlier one holds no longer
+        tracking.set_verdicts(runs_folder, folder.path, {})
+    run.change(comparison=comparison, result=f"{table}\n\n{ended}".strip())
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
 

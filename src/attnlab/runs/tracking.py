@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from attnlab.runs.moved_store import (
 from attnlab.runs.run import Run, UntrackedRun, Uploader, close_runs
 from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
 from attnlab.runs.shared_views import EXPERIMENTS_PAGE, View, charts_page, run_page
+from attnlab.runs.sweep_record import SweepFolder
+from attnlab.runs.sweep_verdicts import set_verdicts
 
 if TYPE_CHECKING:
     from attnlab.runs.connection import Connection
@@ -117,6 +120,15 @@ class Tracking:
 
         place: of the sweep.
         text: Markdown.
+        """
+
+    def set_verdicts(self, runs_folder: Path, place: Path, verdicts: Mapping[str, str]) -> None:
+        """Tag the runs of a sweep's points with what their comparison says of them.
+
+        A tracker that cannot be reached is a warning, and the tags wait on disk.
+
+        place: of the sweep.
+        verdicts: {name of a point: its verdict}; a run of another point loses the one that it has.
         """
 
     def server_command(self, runs_folder: Path) -> str | None:
@@ -290,6 +302,10 @@ class MlflowTracking(Tracking):
         if run is not None:
             run.change(comparison=text)
             run.upload_new()
+
+    def set_verdicts(self, runs_folder: Path, place: Path, verdicts: Mapping[str, str]) -> None:
+        uploader = self._uploader(self.connection(runs_folder))
+        set_verdicts(SweepFolder(place), runs_folder, verdicts, uploader)
 
     def where_to_look(self, runs_folder: Path, view: View | None = None) -> str:
         address = self.address(runs_folder)

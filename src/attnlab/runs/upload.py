@@ -48,7 +48,7 @@ from attnlab.runs.run_folder import (
     Uploaded,
     UploadedSpool,
 )
-from attnlab.runs.shared_views import run_page, share_view
+from attnlab.runs.shared_views import VERDICT_TAG, run_page, share_view
 from attnlab.runs.shown_metrics import TEST, shown_points, tested_step
 from attnlab.runs.shown_params import shown_params
 from attnlab.training.spool import MetricSpool
@@ -57,6 +57,7 @@ LARGEST_BATCH = 1000  # metrics a request, MLflow's limit
 # Tags of a run.
 MODEL_TAG = "model_hash"  # the digest of the folder of its logged model
 STEP_TAG = "model_step"  # the training step of the model that was tested
+_ERROR_TAG = "error"
 _LONGEST_TAG = 5000
 
 
@@ -121,10 +122,11 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     for start in range(0, len(missing), 100):  # MLflow's limit
         client.log_batch(run_id, params=missing[start : start + 100])
 
-    tags = [RunTag(name, value) for name, value in _tags(state).items()]
-    client.log_batch(run_id, tags=tags)
-    if state.error is None and "error" in known.data.tags:
-        client.delete_tag(run_id, "error")  # of an earlier try
+    tags = _tags(state)
+    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in tags.items()])
+    for name in (_ERROR_TAG, VERDICT_TAG):
+        if name in known.data.tags and name not in tags:
+            client.delete_tag(run_id, name)  # of an earlier try, or an earlier comparison
     if record.data_digest:
         client.log_inputs(run_id, [_dataset(record, connection)])
     if record.view is not None:
@@ -150,7 +152,9 @@ def _tags(state: RunState) -> dict[str, str]:
     if record.data_digest:
         tags["data_hash"] = record.data_digest
     if state.error is not None:
-        tags["error"] = state.error
+        tags[_ERROR_TAG] = state.error
+    if state.verdict is not None:
+        tags[VERDICT_TAG] = state.verdict
     tags |= record.tags
     return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
 
