@@ -133,7 +133,7 @@ def test_short_verdicts_say_whether_the_difference_to_the_best_is_certain(tmp_pa
     best, near, far = findings.systems
     to_near, to_far = findings.pairs[:2]
     assert short_verdicts(findings) == {
-        best.name: "ahead, certain of 1 of 2 (3 seeds)",
+        best.name: "ahead, certain against 1 of 2 (3 seeds)",
         near.name: f"uncertain: {to_near.difference:.2f} BLEU behind {best.name} (3 seeds)",
         far.name: f"worse, certain: {to_far.difference:.2f} BLEU behind {best.name} (3 seeds)",
     }

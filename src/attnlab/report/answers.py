@@ -119,7 +119,7 @@ def _of_leader(leader: str, findings: Findings) -> str:
     if not certain:
         return f"ahead, uncertain ({shown})"
     if len(certain) < len(tested):
-        return f"ahead, certain of {len(certain)} of {len(tested)} ({shown})"
+        return f"ahead, certain against {len(certain)} of {len(tested)} ({shown})"
     # A system with one seed may have the higher value.
     best = "best of several seeds" if findings.single else "best"
     return f"{best}, certain ({shown})"

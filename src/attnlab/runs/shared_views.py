@@ -34,7 +34,7 @@ _PARAMS = (
 _RUN_NAME, _CREATED, _DURATION = "attributes.`Run Name`", "runDateAndNestInfo", "duration"
 _VERDICT = f"tags.`{VERDICT_TAG}`"
 # Pixels. The name begins with what a sweep varies, and MLflow would cut it after 18 letters.
-_WIDTHS = {_RUN_NAME: 310, _CREATED: 130, _VERDICT: 300}
+_WIDTHS = {_RUN_NAME: 310, _CREATED: 130, _VERDICT: 330}
 _NARROWEST, _LETTER, _MARGIN, _SORTED = 80, 7, 16, 20  # of a metric's column
 # Of sections with the pictures of all runs: each card as wide as the page.
 _ONE_WIDE_CARD = {"columns": 1, "cardHeight": 560}
