@@ -69,9 +69,9 @@ class StepByStep(Decoder[Literal["readout"]]):
         assert torch.equal(state.written.long(), state.position)  # also of selected hypotheses
         hidden, after = self.body(token, None, state)
         assert self.attention is not None
-        context, weights = look(self.attention, hidden, state, memory)
+        context, weights, past = look(self.attention, hidden, state, memory)
         output = StepOutput(hidden, context, token.embedded, weights)
-        return output, replace(after, written=state.written + 1)
+        return output, replace(after, past=past, written=state.written + 1)
 
 
 class Gated(Readout):

@@ -82,10 +82,10 @@ def outcome(model: Seq2Seq, batch, coins) -> list[torch.Tensor | None]:
     logits = model.output(found.readout)
     random = torch.Generator().manual_seed(1)
     loss = (logits * torch.randn(logits.shape, generator=random, dtype=logits.dtype)).sum()
-    if found.coverage_loss is not None:
-        loss = loss + found.coverage_loss
+    if found.history_loss is not None:
+        loss = loss + found.history_loss
     gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
-    return [logits, found.attention_weights, found.coverage_loss, *gradients]
+    return [logits, found.attention_weights, found.history_loss, *gradients]
 
 
 def without_draws(model):
