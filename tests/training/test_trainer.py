@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from composed_variants import part_of
 from pytorch_lightning.callbacks import LambdaCallback
 from torch.utils.data import DataLoader
 
@@ -13,6 +14,7 @@ from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.fast.linear import FastLinear
+from attnlab.model.histories.coverage import Coverage
 from attnlab.tasks.translation.metrics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.module import LabModule
@@ -87,6 +89,10 @@ def test_epoch_loss_is_the_mean_over_its_tokens(train, three_steps, unequal):
     )
 
 
+def coverage_of(loss_weight: float) -> Part[Coverage] | None:
+    return part_of("history", "coverage", loss_weight=loss_weight)
+
+
 @pytest.mark.parametrize(("smoothing", "coverage"), [(0.0, 0.0), (0.4, 0.7)])
 def test_training_step_descends_the_gradient_of_its_loss_per_token(
     smoothing, coverage, train, unequal
@@ -94,7 +100,7 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(
     """Without clipping, SGD with rate 1 changes the weights by the gradient itself."""
     batch = unequal[1]
     start: dict[str, torch.Tensor] = {}
-    model = {"coverage": coverage} if coverage else {}
+    model = {"history": coverage_of(coverage)} if coverage else {}
     one = {
         "max_steps": 1,
         "loaders": (loader([batch]), loader([batch])),
@@ -302,7 +308,9 @@ def test_label_smoothing_changes_the_loss_but_not_the_nll(train, three_steps, un
 
 
 def test_coverage_loss_is_added_in_training_only(train, three_steps, unequal):
-    without, covered = (train(**three_steps, model={"coverage": weight}) for weight in (0.0, 0.7))
+    without, covered = (
+        train(**three_steps, model={"history": coverage_of(weight)}) for weight in (0.0, 0.7)
+    )
     for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
         assert covered.curve(name) == without.curve(name), name
     assert without.values("train/coverage_loss") == [0.0] * 3
