@@ -535,9 +535,13 @@ def page_style() -> str:
 
 
 def without_comments(script: str) -> str:
-    """A script or style without indentation, empty lines, and lines that hold a comment alone."""
+    """A script or style without indentation, empty lines and comments.
+
+    A comment behind code stays where it has a quotation mark: what looks like one may then stand in
+    a string.
+    """
     bare = re.sub(r"^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*$", "", script, flags=re.DOTALL | re.MULTILINE)
-    lines = [line.strip() for line in bare.splitlines()]
+    lines = [re.sub(r"\s//\s[^\"'`]*$", "", line).strip() for line in bare.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 

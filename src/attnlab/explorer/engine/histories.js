@@ -67,23 +67,18 @@ class History {
   }
 }
 
-/** k + w sum_t' α_t'. */
-class Coverage extends History {
-  changeKeys(keys, { weights }) {
-    const w = this.own.vector("w.weight");
-    return keys.map((key, i) => add(key, scale(weights[i], w)));
-  }
-
-  after(past, query, context, weights) {
-    return { weights: add(past.weights, weights) };
-  }
-}
-
 /** k + w α_{t-1}. */
 class LastWeights extends History {
   changeKeys(keys, { weights }) {
     const w = this.own.vector("w.weight");
     return keys.map((key, i) => add(key, scale(weights[i], w)));
+  }
+}
+
+/** k + w sum_t' α_t'. */
+class Coverage extends LastWeights {
+  after(past, query, context, weights) {
+    return { weights: add(past.weights, weights) };
   }
 }
 
