@@ -93,6 +93,23 @@ def test_forward_attention_starts_anew_where_nothing_that_may_be_seen_can_be_rea
     assert scores.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("scale", [10, 30, 100])
+def test_forward_attention_has_finite_gradients_where_the_scores_draw_it_elsewhere(scale):
+    """Step by step, almost all that the normaliser sees is out of reach."""
+    scores = (scale * drawn(25, 4, 30)).float().requires_grad_()
+    factors = drawn(25, 4, 30, seed=1).float()
+    start = at(0, 30).float().expand(4, 30)
+    forward, past, total = Forward(), Moving(start, torch.full((4,), 0.5)), torch.tensor(0.0)
+    for of_step, factor in zip(scores, factors, strict=True):
+        weights = forward.weigh(of_step, lambda z: z.softmax(-1), past)
+        total = total + (weights * factor).sum()
+        past = Moving(weights, past.transition)
+    total.backward()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+    assert scores.grad.any()
+
+
 @pytest.mark.parametrize(("u", "place"), [(0.0, 1), (1.0, 2)])
 def test_transition_says_whether_forward_attention_stays_or_moves(u, place):
     past = Moving(at(1, S), torch.tensor([u], dtype=torch.float64))

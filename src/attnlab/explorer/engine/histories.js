@@ -5,7 +5,7 @@
 
 import { add, dot, join, scale, sigmoid, sum, tanh, zeros } from "./vectors.js";
 
-const TINY = 2 ** -126; // the smallest normal number in single precision
+export const LEAST = 1e-15; // of what forward attention can reach
 
 const noWeights = (positions) => ({ weights: zeros(positions.length) });
 const atFirstToken = (positions) => ({ weights: Float32Array.from(positions, (position) => (position === 0 ? 1 : 0)) });
@@ -90,7 +90,7 @@ class LocationSensitive extends History {
   }
 }
 
-/** α ∝ ((1 - u) α_{t-1}(i) + u α_{t-1}(i - 1)) y(i), or y where that is 0 all over. */
+/** α ∝ ((1 - u) α_{t-1}(i) + u α_{t-1}(i - 1)) y(i), or y where that sums to next to nothing. */
 class Forward extends History {
   first(positions) {
     return { ...atFirstToken(positions), transition: 0.5 };
@@ -101,7 +101,7 @@ class Forward extends History {
     const before = oneBefore(weights);
     const reached = y.map((one, i) => ((1 - u) * weights[i] + u * before[i]) * one);
     const total = sum(reached);
-    return total > TINY ? scale(1 / total, reached) : y;
+    return total > LEAST ? scale(1 / total, reached) : y;
   }
 }
 

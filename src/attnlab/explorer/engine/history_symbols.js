@@ -2,6 +2,7 @@
 //
 // Axes: S source tokens, T steps before this one, A projected keys, K filters, D values, Q query.
 
+import { LEAST } from "./histories.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
 import { axis, base } from "./sheet.js";
 
@@ -76,12 +77,12 @@ function moveForward(sheet, past, scores, normalised, name, about) {
   sheet.formula("{} = (1 − {}) {} + {} {}", moved, u, before, u, shifted);
   sheet.formula("{} = {} ∘ {}", reached, moved, y);
   sheet.formula("{} = Σ {}", whole, reached);
-  if (whole.values.data[0] > 2 ** -126) {
+  if (whole.values.data[0] > LEAST) {
     const alpha = sheet.compute(name, about, "divide", [reached, whole]);
     sheet.formula("{} = {} / {}", alpha, reached, whole);
     return alpha;
   }
-  const alpha = sheet.compute(name, about, "add", [y]); // nothing that may be seen can be reached
+  const alpha = sheet.compute(name, about, "add", [y]); // next to nothing that may be seen can be reached
   sheet.formula("{} = {}", alpha, y);
   return alpha;
 }

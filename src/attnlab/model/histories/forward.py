@@ -13,6 +13,8 @@ from attnlab.model.attention.memory import Memory
 from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.starts import at_first_token
 
+LEAST = 1e-15  # of what can be reached; below it, quotients have gradients beyond float32
+
 
 @dataclass(frozen=True)
 class Moving(Remembered):
@@ -28,7 +30,7 @@ class Forward(History[Moving]):
     synthesis", algorithm 1; y_t are the weights that the normaliser makes. The attention starts at
     the first token, and each step may stay where it is or move on by one token, so that it never
     goes back. Where y_t is 0 at all tokens that can be reached, as under a sparse normaliser or a
-    local scope, the weights are y_t.
+    local scope, or their products sum to less than 1e-15, the weights are y_t.
     """
 
     def rows_sum_to_one(self, of_normaliser: bool) -> bool:
@@ -42,10 +44,13 @@ class Forward(History[Moving]):
         y = normalise(scores)
         u = past.transition.unsqueeze(1)
         one_before = nn.functional.pad(past.weights, (1, -1))  # weights_{t-1}(i - 1)
-        reached = ((1 - u) * past.weights + u * one_before) * y
+        moved = (1 - u) * past.weights + u * one_before
+        # A token that is far from where it stands would have the gradient y / total, which grows
+        # from step to step until it overflows.
+        moved = torch.where(moved > LEAST, moved, moved.detach())
+        reached = moved * y
         total = reached.sum(-1, keepdim=True)
-        smallest = torch.finfo(total.dtype).tiny
-        return torch.where(total > smallest, reached / total.clamp(min=smallest), y)
+        return torch.where(total > LEAST, reached / total.clamp(min=LEAST), y)
 
     def after(self, past: Moving, query: Tensor, context: Tensor, weights: Tensor) -> Moving:
         return Moving(weights, past.transition)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from attnlab.model.histories.coverage import Coverage
-from attnlab.model.histories.forward import Forward, ForwardWithAgent, Moving
+from attnlab.model.histories.forward import LEAST, Forward, ForwardWithAgent, Moving
 from attnlab.model.histories.history import Remembered
 from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.histories.location_sensitive import LocationSensitive
@@ -133,10 +133,10 @@ def move_forward(
     sheet.formula("{} = (1 − {}) {} + {} {}", moved, u, before, u, shifted)
     sheet.formula("{} = {} ∘ {}", reached, moved, y)
     sheet.formula("{} = Σ {}", whole, reached)
-    if whole.values > torch.finfo(past.weights.dtype).tiny:
+    if whole.values > LEAST:
         alpha = sheet.compute(name, about, "divide", reached, whole)
         sheet.formula("{} = {} / {}", alpha, reached, whole)
-    else:  # nothing that may be seen can be reached
+    else:  # next to nothing that may be seen can be reached
         alpha = sheet.compute(name, about, "add", y)
         sheet.formula("{} = {}", alpha, y)
     return alpha
