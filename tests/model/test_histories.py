@@ -167,6 +167,14 @@ def test_expected_weights_of_a_long_sentence_neither_underflow_nor_overflow():
     assert energy.grad.isfinite().all()
 
 
+def test_expected_weights_keep_single_precision_under_autocast():
+    """Half precision would lose a part of the weights at every step."""
+    energy, before = drawn(2, 40).float(), drawn(2, 40, seed=1).float().softmax(-1)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = expected_weights(energy, before)
+    torch.testing.assert_close(found, expected_weights(energy, before), rtol=1e-6, atol=1e-7)
+
+
 def test_reading_that_came_to_the_end_sees_nothing_any_more():
     nothing = torch.zeros(1, 4)
     assert first_chosen(torch.ones(1, 4), nothing).sum() == 0

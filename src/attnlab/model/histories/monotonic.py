@@ -87,5 +87,6 @@ def expected_weights(energy: Tensor, before: Tensor) -> Tensor:
     log_between = passed.unsqueeze(2) - passed.unsqueeze(1)  # [i, k]: of the tokens k ... i - 1
     is_later = torch.ones_like(log_between, dtype=torch.bool).triu(1)  # k > i
     between = log_between.masked_fill(is_later, -torch.inf).exp()
-    comes_by = (between @ before.unsqueeze(2)).squeeze(2)  # q_t
+    # Not a matrix product, which autocast would round to half precision.
+    comes_by = (between * before.unsqueeze(1)).sum(2)  # q_t
     return energy.sigmoid() * comes_by
