@@ -165,8 +165,9 @@ def test_classifier_of_other_parts_is_answered_as_by_python(engine, choices):
         {"attention": Part(BahdanauScore, size=5, bias=True), "history": "coverage"},
         {"cell": "lstm", "layers": 3, "decoder_layers": 3, "attention": "general", "heads": 4},
         {"attention": Part(LocationScore, max_length=7)},
+        {"attention": "general", "history": "monotonic", "scope": "local_p"},
     ],
-    ids=["bias", "three_layers", "few_positions"],
+    ids=["bias", "three_layers", "few_positions", "lowered_choices"],
 )
 def test_settings_beside_the_rows_of_choices_are_answered_as_by_python(choices, tiny_model, engine):
     row = {"joint_vocabulary": False, "padding": Padding(), "attention": "any"}

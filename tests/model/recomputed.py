@@ -83,7 +83,7 @@ def first_chosen(energy: Array, before: Array) -> Array:
     passed = 0.0
     for i, each in enumerate(energy):
         passed += before[i]
-        if passed >= 0.5 and each >= 0:
+        if passed > 0 and passed >= sum(before) / 2 and each >= 0:
             found[i] = 1.0
             return found
     return found

@@ -181,6 +181,12 @@ def test_reading_that_came_to_the_end_sees_nothing_any_more():
     assert first_chosen(-torch.ones(1, 4), torch.eye(4)[:1]).sum() == 0
 
 
+def test_hard_choice_reads_on_from_a_weight_that_a_local_scope_has_lowered():
+    lowered = torch.tensor([[0.0, 0.3, 0.0, 0.0]])
+    energy = torch.tensor([[1.0, -1.0, 1.0, 1.0]])
+    assert first_chosen(energy, lowered).tolist() == [[0, 0, 1, 0]]
+
+
 def test_noise_is_for_training_alone():
     monotonic = Monotonic(initial_bias=0.0, noise=1.0, hard=False).double()
     scores, past = drawn(1, S), Remembered(at(0, S))

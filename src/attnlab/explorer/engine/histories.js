@@ -20,10 +20,11 @@ export const oneBefore = (x) => x.map((_, i) => (i === 0 ? 0 : x[i - 1]));
 /** 1 at the first number from 0 up, from where the last step stopped; else 0. */
 export function firstChosen(energy, before) {
   const chosen = zeros(energy.length);
+  const middle = sum(before) / 2;
   let passed = 0;
   for (let i = 0; i < energy.length; i++) {
     passed += before[i];
-    if (passed >= 0.5 && energy[i] >= 0) {
+    if (passed > 0 && passed >= middle && energy[i] >= 0) {
       chosen[i] = 1;
       break;
     }

@@ -67,10 +67,12 @@ def first_chosen(energy: Tensor, before: Tensor) -> Tensor:
 
     Args:
         energy: (B, S), of which p is the sigmoid.
-        before: (B, S), the weights of the last step, 1 where it stopped; 0 all over where it came
-            to the end. Of weights that an intervention has set, their middle counts.
+        before: (B, S), the weights of the last step, above 0 where it stopped; 0 all over where it
+            came to the end. Of weights that an intervention has set, their middle counts.
     """
-    comes_by = before.cumsum(-1) >= 0.5
+    passed = before.cumsum(-1)
+    total = passed[:, -1:]  # not 1 where a local-p scope has changed the weights
+    comes_by = (passed >= total / 2) & (total > 0)
     may_stop = comes_by & (energy >= 0)
     is_first = may_stop & (may_stop.cumsum(-1) == 1)
     return is_first.to(before.dtype)

@@ -167,7 +167,9 @@ def greatest(x: Array) -> Array:
 
 def first_chosen(energy: Array, before: Array) -> Array:
     """1 at the first number from 0 up, from where the last step stopped; else 0."""
-    may_stop = (before.cumsum() >= 0.5) & (energy >= 0)
+    passed = before.cumsum()
+    comes_by = (passed >= passed[-1] / 2) & (passed > 0)
+    may_stop = comes_by & (energy >= 0)
     return (may_stop & (may_stop.cumsum() == 1)).astype(np.float64)
 
 
