@@ -16,6 +16,7 @@ from attnlab.data.padding import make_batch
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.training.attention_losses.attention_loss import (
+    AttentionLoss,
     Looks,
     linked_places,
     read_source_vocabulary,
@@ -153,6 +154,22 @@ def test_gradients_of_guided_alignment_match_finite_differences(distance):
 
     inner = looks.weights.detach().clamp(min=0.05).requires_grad_()
     assert torch.autograd.gradcheck(run, [inner])
+
+
+class OwnLoss(AttentionLoss):
+    """With nothing but what a subclass must have."""
+
+    name = "own_loss"
+    needs_links = True
+    weight = 1.0
+
+    def summed(self, looks: Looks) -> torch.Tensor:
+        assert looks.linked is not None
+        return looks.weights[looks.linked].sum()
+
+
+def test_own_loss_that_needs_links_reads_the_sure_ones():
+    assert OwnLoss().links == "sure"
 
 
 def test_entropy_without_a_factor_is_refused():

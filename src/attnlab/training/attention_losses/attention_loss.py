@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -47,12 +47,14 @@ class AttentionLoss(ABC):
     name: of its mean in the tracker, `train/<name>`.
     weight: its factor beside the negative log-likelihood.
     needs_links: whether it reads gold links, which only sentence pairs have.
+    links: which of them, the `sure` ones alone by default, or the `possible` ones, too.
     """
 
     name: ClassVar[str]
     needs_links: ClassVar[bool] = False
 
     weight: float
+    links: Literal["sure", "possible"] = "sure"
 
     def read_vocabulary(self, tokenizer: Tokenizer) -> None:  # noqa: B027 (optional)
         """Look up what it must know of the source's vocabulary, before training.
