@@ -61,7 +61,8 @@ class ForwardWithAgent(Forward):
 
     Zhang et al. 2018, algorithm 2: a hidden layer of tanh and a sigmoid, u_t = sigmoid(v · tanh(W_c
     c_t + W_q q_t + b) + b'), and u_0 = 1/2. The paper's network also reads the last output, which
-    the query knows here.
+    the query knows where the decoder steps before it attends; the query s_{t-1} of
+    `attend_then_step` knows the outputs before it.
 
     Args:
         size: width of the hidden layer.
