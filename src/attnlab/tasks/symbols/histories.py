@@ -12,7 +12,7 @@ import torch
 
 from attnlab.model.histories.coverage import Coverage
 from attnlab.model.histories.forward import LEAST, Forward, ForwardWithAgent, Moving
-from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.histories.location_sensitive import LocationSensitive
 from attnlab.model.histories.monotonic import Monotonic
@@ -174,7 +174,7 @@ WEIGHTS: Mapping[type, Callable[..., Symbol]] = {
 
 def makes_weights(history: Any) -> bool:
     """Whether the weights are other ones than those of the normaliser."""
-    return type(history) not in KEYS
+    return type(history) not in KEYS and type(history).weigh is not History.weigh
 
 
 def weigh_by_history(

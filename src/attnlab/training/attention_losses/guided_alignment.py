@@ -9,17 +9,17 @@ from torch import Tensor
 
 from attnlab.training.attention_losses.attention_loss import AttentionLoss, Looks, of_real_tokens
 
-LEAST = 1e-10  # of a weight whose logarithm is taken; a sparse one is exactly 0
+LEAST = 1e-15  # of a weight whose logarithm is taken; a sparse one is exactly 0
 
 
 class GuidedAlignment(AttentionLoss):
     """- sum_i A_t(i) log weights_t(i), with A_t equal shares of the gold links of target token t.
 
     Chen et al. 2016, "Guided alignment training for topic-aware neural machine translation",
-    equation 8 (`cross_entropy`); Mi et al. 2016, "Supervised attentions for neural machine
-    translation", section 3.2, also try `product`, - log sum_i A_t(i) weights_t(i), and `squared`,
-    1/2 sum_i (A_t(i) - weights_t(i))². Tokens without a gold link have no such loss. Weights below
-    1e-10, as those of a sparse normaliser, count as 1e-10 and have no gradient.
+    equation 8 (`cross_entropy`); Liu et al. 2016, "Neural machine translation with supervised
+    attention", also try `product`, - log sum_i A_t(i) weights_t(i), and `squared`, 1/2 sum_i
+    (A_t(i) - weights_t(i))². Tokens without a gold link have no such loss. Weights below 1e-15, as
+    those of a sparse normaliser, count as 1e-15 and have no gradient.
 
     Args:
         weight: factor of the loss.
