@@ -24,10 +24,10 @@ GROUPS = [
 # Choices that switch a mechanism off.
 ABSENT = {
     "model/projection=none",
-    "model/coverage=none",
     "model/heads=one",
     "model/input_feeding=none",
     "search=none",
+    "model/history=none",
 }
 
 

@@ -125,7 +125,8 @@ def _is_for_classifiers(target: str) -> bool:
 def _filled(config: DictConfig) -> DictConfig:
     """The config without interpolations, and with values for what its user must give."""
     for path in OmegaConf.missing_keys(config):
-        OmegaConf.update(config, path, "given")
+        is_list = path.endswith("attention_loss.tokens")
+        OmegaConf.update(config, path, ["given"] if is_list else "given")
     return OmegaConf.create(OmegaConf.to_container(config, resolve=True))  # type: ignore[return-value]
 
 

@@ -95,8 +95,8 @@ def by_formula(
         paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS]
     )
     q = encoded.final.hidden[-1]
-    c, (a,) = paper.attend(
-        paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0
+    c, (a,), _ = paper.attend(
+        paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0, [{}]
     )
     d = np.maximum(w["dense.weight"] @ c + w["dense.bias"], 0)
     z = w["output.weight"] @ d + w["output.bias"]

@@ -90,8 +90,9 @@ def test_attention_over_values(name, masked):
         seen = MASK[b] if masked else torch.ones(S, dtype=torch.bool)
         order = POSITIONS[b][seen].argsort()
         values = given.outputs[b][seen][order].numpy()
-        expected, (expected_weights,) = paper.attend(
-            paper.Attention(name), w, given.query[b, t].numpy(), values, t
+        query = given.query[b, t].numpy()
+        expected, (expected_weights,), _ = paper.attend(
+            paper.Attention(name), w, query, values, t, [{}]
         )
         np.testing.assert_allclose(context[b, t].detach().numpy(), expected, rtol=0, atol=1e-10)
         ours = weights[b, 0, t].detach()

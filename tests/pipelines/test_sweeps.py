@@ -139,13 +139,13 @@ FILES = (
                 "training/schedule=constant",
                 "training.optimizer.lr=0.001,1e38",
             ],
-            "optimizer lr 1e+38",
+            "1e+38 optimizer lr",
             "training diverged",
         ),
         # Refused when the number of batches is known: there is an experiment, and no run yet.
         (
             [DATA_SEED, "training.keep_best=2", "training.average_checkpoints=1,2"],
-            "average checkpoints 2",
+            "2 average checkpoints",
             "training.average_checkpoints must be at most",
         ),
         # Refused when the data are prepared: there is no experiment yet, and no run.

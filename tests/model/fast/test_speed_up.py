@@ -15,6 +15,7 @@ from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.fast import FASTER, speed_up
 from attnlab.model.fast.decoder import ProjectedToken
 from attnlab.model.fast.linear import FastLinear, fast_linear, gradients_after_the_pass
+from attnlab.model.histories.monotonic import Monotonic
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -91,7 +92,7 @@ def outcome(model: Seq2Seq, batch, coins) -> list[torch.Tensor | None]:
 def without_draws(model):
     """One step after the other draws other tokens than all steps at once."""
     for module in model.modules():
-        if isinstance(module, Hard):
+        if isinstance(module, Hard | Monotonic):
             module.noise = False
     return model
 

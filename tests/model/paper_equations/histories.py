@@ -27,7 +27,7 @@ def first(kind: str, n: int) -> Past:
 
 def added_to_key(kind: str, w: Weights, past: Past, i: int):
     """What the projected key of token i gets on top."""
-    before = past["weights"]
+    before = past.get("weights")
     if kind in ("coverage", "last_weights"):  # See et al. 2017, equation 11
         return w["w.weight"][:, 0] * before[i]
     if kind == "location_sensitive":  # Chorowski et al. 2015, equations 8 and 9
