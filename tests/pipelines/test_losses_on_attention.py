@@ -31,13 +31,19 @@ def metrics_of(folder: Path) -> dict[str, Any]:
 
 
 def test_guided_alignment_teaches_where_to_look(command: Command, folder: Path) -> None:
-    succeeded(command("train.py", *SHORT, "training/attention_loss=guided_alignment"))
+    """The possible links of dates, every token of a field to every other, are learned in 120 steps.
+
+    Without them, more than half of the alignment is wrong then.
+    """
+    guided = ("training/attention_loss=guided_alignment", "training.attention_loss.links=possible")
+    steps = ("training.max_steps=120", "training.validate_every=120")
+    succeeded(command("train.py", *SHORT, *steps, *guided))
     of_links = curve(folder, "train/guided_alignment_loss")
     assert of_links[-1] < 0.8 * of_links[0]
     of_both, of_tokens = curve(folder, "train/loss"), curve(folder, "train/token_nll")
     for both, tokens, links in zip(of_both, of_tokens, of_links, strict=True):
         assert both == pytest.approx(tokens + links, rel=1e-4)
-    assert metrics_of(folder)["aer"] < 60  # without it, 60 steps leave it far above
+    assert metrics_of(folder)["aer"] < 0.2
 
 
 @pytest.mark.parametrize(

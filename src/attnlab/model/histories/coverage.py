@@ -6,17 +6,16 @@ from typing import ClassVar
 
 import torch
 from pydantic import NonNegativeFloat
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.model.attention.memory import Memory
-from attnlab.model.histories.history import History, Remembered
-from attnlab.model.histories.starts import no_weights
+from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.last_weights import LastWeights
 
 
-class Coverage(History[Remembered]):
+class Coverage(LastWeights):
     """projected keys + w c_t, with c_t = sum_{t' < t} weights_t'.
 
-    See et al. 2017, equations 10 and 11.
+    See et al. 2017, equations 10 and 11: a sum where `LastWeights` has the last summand alone.
 
     The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i)
     of each target token (equation 12) punishes looking again at the same place.
@@ -25,19 +24,11 @@ class Coverage(History[Remembered]):
         loss_weight: factor of that loss beside the negative log-likelihood; 0 leaves it out.
     """
 
-    changes_keys: ClassVar[bool] = True
     loss_name: ClassVar[str | None] = "coverage_loss"
 
     def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
-        super().__init__()
+        super().__init__(key_size=key_size)
         self.loss_weight = loss_weight
-        self.w = nn.Linear(1, key_size, bias=False)
-
-    def first(self, memory: Memory) -> Remembered:
-        return Remembered(no_weights(memory))
-
-    def change_keys(self, keys: Tensor, past: Remembered) -> Tensor:
-        return keys + self.w(past.weights.unsqueeze(2).to(keys.dtype))
 
     def after(
         self, past: Remembered, query: Tensor, context: Tensor, weights: Tensor

@@ -30,7 +30,13 @@ from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.tasks.edited_source import heads_of
-from attnlab.tasks.symbols.histories import makes_weights, remember, weigh_by_history, with_history
+from attnlab.tasks.symbols.histories import (
+    Weighing,
+    makes_weights,
+    remember,
+    weigh_by_history,
+    with_history,
+)
 from attnlab.tasks.symbols.operations import Array
 from attnlab.tasks.symbols.scores import ENERGIES, KEYS
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
@@ -350,7 +356,8 @@ def weights_of(
     def normalised(its_name: str, its_about: str) -> Symbol:
         return normalise(sheet, attention.normaliser, scores, its_name, its_about)
 
-    return weigh_by_history(sheet, attention.history, scores, normalised, past, name, about)
+    weighing = Weighing(scores, normalised, past, name, about)
+    return weigh_by_history(sheet, attention.history, weighing)
 
 
 def product_of(sheet: Sheet, name: str, about: str, weights: Symbol, factors: Symbol) -> Symbol:

@@ -6,6 +6,7 @@ Axes: S source tokens, T steps before this one, A projected keys, K filters, D v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,14 +20,25 @@ from attnlab.model.histories.monotonic import Monotonic
 from attnlab.tasks.symbols.scores import base
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 
-Normalised = Callable[[str, str], Symbol]
-"""Makes the weights of the normaliser, by their name and what they are."""
+
+@dataclass(frozen=True)
+class Weighing:
+    """What weights are made of in a step, and how they are called.
+
+    normalised: makes the symbol of the normaliser's weights, of its name and what it is.
+    past: what this head remembers.
+    """
+
+    scores: Symbol
+    normalised: Callable[[str, str], Symbol]
+    past: Any
+    name: str
+    about: str
 
 
 def weights_before(sheet: Sheet, past: Remembered, tokens: Axis) -> Symbol:
     """α_t−1: (S,), as it stands in the record."""
-    name = "α_t−1"
-    return sheet.given(name, "last_weights", past.weights[0], tokens)
+    return sheet.given("α_t−1", "last_weights", past.weights[0], tokens)
 
 
 # What is added to the keys.
@@ -112,18 +124,12 @@ def with_history(sheet: Sheet, history: Any, keys: Symbol, past: Sequence[Rememb
 # What is made of the scores.
 
 
-def move_forward(
-    sheet: Sheet,
-    history: Forward,
-    scores: Symbol,
-    normalised: Normalised,
-    past: Moving,
-    name: str,
-    about: str,
-) -> Symbol:
+def move_forward(sheet: Sheet, history: Forward, weighing: Weighing) -> Symbol:
     """α = ((1 − u) α_t−1(i) + u α_t−1(i−1)) y / Σ."""
-    y = normalised("y", "weights_before_change")
-    before = weights_before(sheet, past, scores.axes[0])
+    past: Moving = weighing.past
+    name, about = weighing.name, weighing.about
+    y = weighing.normalised("y", "weights_before_change")
+    before = weights_before(sheet, past, y.axes[0])
     shifted = sheet.compute("α_i−1", "weights_one_before", "one_before", before)
     u = sheet.given("u_t−1", "transition", past.transition[0])
     moved = sheet.compute("α_m", "moved_weights", "blend", before, u, shifted)
@@ -142,24 +148,17 @@ def move_forward(
     return alpha
 
 
-def read_on(
-    sheet: Sheet,
-    history: Monotonic,
-    scores: Symbol,
-    normalised: Normalised,
-    past: Remembered,
-    name: str,
-    about: str,
-) -> Symbol:
+def read_on(sheet: Sheet, history: Monotonic, weighing: Weighing) -> Symbol:
     """The first token with e + r ≥ 0 from where the last step stopped, or the mean choice."""
-    before = weights_before(sheet, past, scores.axes[0])
+    scores = weighing.scores
+    before = weights_before(sheet, weighing.past, scores.axes[0])
     r = sheet.weight("r_m", "monotonic_bias", history.r)
     energy = sheet.compute("e+r_m", "choice_energy", "add", scores, r)
     p = sheet.compute("p", "choice_probability", "sigmoid", energy)
     sheet.formula("{} = {} + {}", energy, scores, r)
     sheet.formula("{} = sigmoid({})", p, energy)
     operation = "first_chosen" if history.hard else "mean_choice"
-    alpha = sheet.compute(name, about, operation, energy, before)
+    alpha = sheet.compute(weighing.name, weighing.about, operation, energy, before)
     words = "first({} ≥ 0, {})" if history.hard else "mean({}, {})"
     sheet.formula("{} = " + words, alpha, energy, before)
     return alpha
@@ -177,19 +176,12 @@ def makes_weights(history: Any) -> bool:
     return type(history) not in KEYS and type(history).weigh is not History.weigh
 
 
-def weigh_by_history(
-    sheet: Sheet,
-    history: Any,
-    scores: Symbol,
-    normalised: Normalised,
-    past: Remembered,
-    name: str,
-    about: str,
-) -> Symbol:
+def weigh_by_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
     """The weights (S,) that a history makes of the scores."""
     if type(history) in WEIGHTS:
-        return WEIGHTS[type(history)](sheet, history, scores, normalised, past, name, about)
-    y = None if history.makes_weights else normalised("y", "weights_before_change")
+        return WEIGHTS[type(history)](sheet, history, weighing)
+    scores, past = weighing.scores, weighing.past
+    y = None if history.makes_weights else weighing.normalised("y", "weights_before_change")
     dtype = past.weights.dtype
     given = torch.as_tensor(scores.values, dtype=dtype)[None]
 
@@ -200,7 +192,7 @@ def weigh_by_history(
     found = history.weigh(given, normalise, past)[0]
     part = type(history).__name__
     of = [scores] if y is None else [y]
-    alpha = sheet.opaque(name, about, found, *scores.axes, of=of, part=part)
+    alpha = sheet.opaque(weighing.name, weighing.about, found, *scores.axes, of=of, part=part)
     sheet.formula("{} = history({})", alpha, *of)
     return alpha
 
