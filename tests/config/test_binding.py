@@ -72,6 +72,7 @@ def model() -> dict[str, Any]:
         "normaliser": node_of("model", "normaliser", "softmax"),
         "scope": node_of("model", "scope", "global"),
         "readout": node_of("model", "readout", "tanh") | {"dropout": 0.0},
+        "output": node_of("model", "output", "linear"),
         "tied_embeddings": "none",
         "encoder": node_of("model", "encoder", "gru") | sizes | {"hidden_size": 4},
         "bridge": node_of("model", "bridge", "linear"),

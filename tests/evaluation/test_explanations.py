@@ -36,7 +36,7 @@ SENTENCES = [[5, 4, 9, 7], [6, 8], [10, 4, 8, 8, 5, 9, 4]]
 
 def log_probs(model: Any, batch: Batch, change: Intervention | None = None) -> Tensor:
     """(T,) of the first sentence."""
-    every = model.output(model(batch, intervention=change).readout).log_softmax(-1)
+    every = model.output(model(batch, intervention=change).reading).log_softmax(-1)
     return every.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)[0].detach()
 
 

@@ -165,8 +165,8 @@ def test_gradient_flow_norms_are_means_by_distance(one_way: Build, pairs: Build,
 def test_gradient_flow_leaves_the_model_unchanged(one_way: Build, batch_of: Build) -> None:
     model = one_way()
     batch = batch_of(model.padding)
-    before = model(batch).readout
+    before = model(batch).reading.readout
     state_gradients(model, batch)
-    torch.testing.assert_close(model(batch).readout, before, rtol=0, atol=0)
+    torch.testing.assert_close(model(batch).reading.readout, before, rtol=0, atol=0)
     assert not model.encoder._forward_hooks
     assert all(parameter.grad is None for parameter in model.parameters())

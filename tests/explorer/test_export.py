@@ -26,6 +26,7 @@ from explored_models import BEAM, build_character_translator, build_review_class
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
+NOT_EXPORTED = {("model/output", "pointer_generator")}
 PAGE_AND_ENGINE = 300_000  # bytes, without the weights
 
 
@@ -36,6 +37,8 @@ def test_every_choice_of_a_group_can_be_exported_and_is_in_the_docs(group):
     for path in (CONF / group).glob("*.yaml"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert f"`{path.stem}`" in row
+        if (group, path.stem) in NOT_EXPORTED:
+            continue
         node = content if "_target_" in content else content.get("model", {}).get(path.parent.name)
         if isinstance(node, dict) and "_target_" in node:
             target = class_named(node["_target_"], object)

@@ -26,7 +26,7 @@ from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 OF_THE_ATTENTION = ["attention", "projection", "normaliser", "scope", "history", "heads"]
-OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "input_feeding"]
+OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "output", "input_feeding"]
 
 # What else must be chosen so that a choice goes together with the rest.
 COMPANIONS: dict[tuple[str, str], dict[str, str]] = {
@@ -35,6 +35,8 @@ COMPANIONS: dict[tuple[str, str], dict[str, str]] = {
     ("readout", "state"): {"decoder": "no_attention", "attention": "none"},
 }
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
+# Of a model that copies source tokens into the target.
+JOINT_VOCABULARY = dict.fromkeys(VOCABULARY, 11)
 # With its usual scale, the cosine of a few units saturates sparsemax, which then has no gradient.
 SMALL = {
     "embedding_size": 6,
@@ -48,6 +50,7 @@ SMALL = {
     "filters": 3,
     "initial_bias": 0.5,
 }
+COPIES = ("pointer_generator",)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 
 
@@ -159,6 +162,11 @@ def config_of(variant: Variant) -> dict[str, Any]:
     return model
 
 
+def sizes_of(variant: Variant) -> dict[str, int]:
+    """The vocabularies; of a model that copies both are one."""
+    return JOINT_VOCABULARY if variant.name in COPIES else VOCABULARY
+
+
 def build(
     variant: Variant,
     padding: Padding = Padding(),  # noqa: B008 (frozen)
@@ -167,7 +175,7 @@ def build(
 ) -> Seq2Seq:
     torch.manual_seed(0)
     part = bind(config_of(variant) | replaced, Seq2Seq, "model")
-    return part(**VOCABULARY, padding=padding).to(dtype).eval()
+    return part(**sizes_of(variant), padding=padding).to(dtype).eval()
 
 
 def _unlike(variants: list[Variant]) -> list[Variant]:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from composed_variants import attends, contexts_of, usual_first
+from composed_variants import COPIES, attends, contexts_of, usual_first
 
 from attnlab.batch import Padding
 
@@ -25,6 +25,7 @@ SCORES = [name for name in usual_first("attention") if name != "none"]
 EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
 BY_POSITION = ("location", "uniform")  # scores without keys
 CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
+NO_DISTRIBUTION = ("sigmoid", "softmax1", "softmax_with_sink")
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
 FEEDINGS = usual_first("input_feeding")
 
@@ -49,6 +50,7 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "decoder_hidden_size": [None, 5],
     "readout": usual_first("readout"),
     "readout_size": [7, 3],
+    "output": usual_first("output"),
     "input_feeding": FEEDINGS,
     "tied_embeddings": ["none", "target", "all"],
     "joint_vocabulary": [False, True],
@@ -192,6 +194,22 @@ RULES = [
     _rule(
         "bridge hands nothing of the source to a decoder that never looks at it",
         lambda bridge, decoder: bridge == "zero" and decoder == ("no_attention", "initial_state"),
+    ),
+    _rule(
+        "goes by the attention weights, but model.attention is null",
+        lambda attention, output: attention is None and output in COPIES,
+    ),
+    *(
+        _rule("reads the attention weights as a distribution over the source", refuses)
+        for refuses in (
+            lambda normaliser, output: normaliser in NO_DISTRIBUTION and output in COPIES,
+            lambda scope, output: scope == "local_p" and output in COPIES,
+            lambda history, output: history == "monotonic" and output in COPIES,
+        )
+    ),
+    _rule(
+        "copies tokens of the source, so that both sides need one vocabulary",
+        lambda output, joint_vocabulary: output in COPIES and not joint_vocabulary,
     ),
     _rule(
         "needs a readout as wide as the target embedding",

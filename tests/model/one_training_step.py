@@ -62,7 +62,7 @@ def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
 
 def exact_loss(model: Seq2Seq, unrolled: Unrolled, batch: Batch) -> torch.Tensor:
     """The training loss, in the model's own precision."""
-    logits = model.output(unrolled.readout[batch.target_mask])
+    logits = model.output(unrolled.reading[batch.target_mask])
     loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
     return loss if unrolled.history_loss is None else loss + unrolled.history_loss
 

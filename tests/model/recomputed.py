@@ -78,6 +78,14 @@ def around(x: Array, width: int) -> Array:
     return np.array(inside)
 
 
+def copied(*weights: Array, tokens: list[int], size: int) -> Array:
+    found = np.zeros(size)
+    for token in range(size):
+        places = [i for i, each in enumerate(tokens) if each == token]
+        found[token] = math.fsum(w[i] for w in weights for i in places) / len(weights)
+    return found
+
+
 def first_chosen(energy: Array, before: Array) -> Array:
     found = np.zeros(len(energy))
     passed = 0.0
@@ -119,6 +127,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "total": lambda x: math.fsum(x),
     "sum_of_rows": lambda A: np.einsum("ts->s", A),
     "around": around,
+    "copied": copied,
     "one_before": lambda x: np.concatenate([[0.0], x[:-1]]),
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,

@@ -75,8 +75,8 @@ def test_location_score_of_a_source_longer_than_max_length_is_refused(tiny_model
     model = tiny_model(attention=Part(LocationScore, "model.attention", max_length=6))
     fits = make_batch(*pairs(source_lengths=(5, 2), target_lengths=(1, 1)), Padding())
     with_pads = {"source": pad(fits.source, (3, 0)), "source_mask": pad(fits.source_mask, (3, 0))}
-    padded = model(replace(fits, **with_pads)).readout
-    torch.testing.assert_close(padded, model(fits).readout, rtol=0, atol=1e-12)
+    padded = model(replace(fits, **with_pads)).reading.readout
+    torch.testing.assert_close(padded, model(fits).reading.readout, rtol=0, atol=1e-12)
     too_long = make_batch(*pairs(source_lengths=(6, 2), target_lengths=(1, 1)), Padding())
     message = (
         r"model\.attention\.max_length is 6, but a source of 7 tokens "

@@ -48,8 +48,8 @@ def test_model_forward_creates_tensors_on_the_batchs_device(guesses, choices, ti
     here = model(batch, feed_reference)
     with elsewhere:
         there = model(batch, feed_reference)
-        there.readout.sum().backward()
-    torch.testing.assert_close(there.readout, here.readout, rtol=0, atol=0)
+        there.reading.readout.sum().backward()
+    torch.testing.assert_close(there.reading.readout, here.reading.readout, rtol=0, atol=0)
     torch.testing.assert_close(there.attention_weights, here.attention_weights, rtol=0, atol=0)
 
 

@@ -33,8 +33,8 @@ every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def outputs_and_gradients(model: Seq2Seq, batch: Batch) -> dict[str, Tensor]:
     """What a training step reads of a model: the readouts, the weights, and all gradients."""
     output = model(batch)
-    output.readout.square().sum().backward()
-    read = {"readout": output.readout}
+    output.reading.readout.square().sum().backward()
+    read = {"readout": output.reading.readout}
     if output.attention_weights is not None:
         read["attention_weights"] = output.attention_weights
     for name, parameter in model.named_parameters():
@@ -77,7 +77,7 @@ def test_bfloat16_on_a_gpu_gives_finite_gradients(variant: Variant, pairs):
     batch = make_batch(*pairs(*LENGTHS), Padding()).to("cuda")
     with torch.autocast("cuda", torch.bfloat16):
         output = model(batch)
-        loss = output.readout.float().square().sum()
+        loss = output.reading.readout.float().square().sum()
     loss.backward()
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     assert gradients

@@ -26,6 +26,8 @@ from attnlab.model.input_feeding import (
     SoftmaxOutputFeeding,
 )
 from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.outputs.linear import LinearOutput
+from attnlab.model.outputs.output import Reading
 from attnlab.model.readouts import AttentionalReadout
 
 SCOPES = {name: part_of("scope", name) for name in usual_first("scope")}
@@ -188,7 +190,8 @@ def test_gradients_of_input_feedings_match_finite_differences():
     torch.manual_seed(0)
     sizes = {"hidden_size": H, "context_size": D, "embedding_size": 3}
     readout = AttentionalReadout(5, 0.0, **sizes)
-    output, embedding = torch.nn.Linear(5, 7).double(), torch.nn.Embedding(7, 3).double()
+    output = LinearOutput(readout_size=5, target_vocabulary_size=7).double()
+    embedding = torch.nn.Embedding(7, 3).double()
     for kind, learned in (
         (ExpectedEmbeddingFeeding, [output, embedding]),
         (SoftmaxOutputFeeding, [output]),
@@ -196,7 +199,9 @@ def test_gradients_of_input_feedings_match_finite_differences():
     ):
         feeding = Part(kind)(readout=readout, embedding_size=3, vocabulary_size=7)
         assert right(
-            lambda x, feeding=feeding: feeding(x, output, embedding), [drawn(B, 5)], *learned
+            lambda x, feeding=feeding: feeding(Reading(x), output, embedding),
+            [drawn(B, 5)],
+            *learned,
         )
 
 

@@ -50,7 +50,7 @@ def test_own_weights_given_back_change_nothing(tiny_model, pairs, choices):
     plain = model(batch)
     own = dict(enumerate(plain.attention_weights[0].tolist()))
     given = model(batch, intervention=Intervention(weights=own))
-    torch.testing.assert_close(given.readout, plain.readout, rtol=0, atol=1e-6)
+    torch.testing.assert_close(given.reading.readout, plain.reading.readout, rtol=0, atol=1e-6)
     torch.testing.assert_close(given.attention_weights, plain.attention_weights, rtol=0, atol=1e-6)
 
 
@@ -114,7 +114,7 @@ def test_steps_and_all_at_once_agree_under_interventions(tiny_model, batch, choi
     for t in range(batch.target_input.shape[1]):
         logits, state, weights = model.step(batch.target_input[:, t], state, memory)
         real = batch.target_mask[:, t]
-        torch.testing.assert_close(logits[real], model.output(unrolled.readout[:, t])[real])
+        torch.testing.assert_close(logits[real], model.output(unrolled.reading[:, t])[real])
         torch.testing.assert_close(weights[real], unrolled.attention_weights[real, t])
 
 
@@ -150,7 +150,7 @@ def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
             batch, intervention=Intervention(hide="all")
         )
         assert (unrolled.attention_weights == 0).all()
-        assert unrolled.readout.isfinite().all()
+        assert unrolled.reading.readout.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import torch
 from composed_variants import (
     CONF,
     VARIANTS,
-    VOCABULARY,
     Variant,
     build,
     choices_of,
     composed,
     config_of,
+    sizes_of,
 )
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
@@ -89,11 +89,11 @@ def test_nothing_is_kept_from_one_batch_to_the_next(variant, pairs):
         make_batch(*pairs(*SHORT), Padding()),
         make_batch(*pairs((2, 9), (4, 5), seed=8), Padding()),
     )
-    first = model(batch).readout
+    first = model(batch).reading.readout
     model(other)
     memory, state = model.encode(other.source, other.source_mask)
     model.step(torch.full((2,), BOS), state, memory)
-    assert torch.equal(model(batch).readout, first)
+    assert torch.equal(model(batch).reading.readout, first)
 
 
 @every_choice
@@ -103,14 +103,14 @@ def test_saved_model_loads_unchanged(variant: Variant, pairs, tmp_path):
     config = {"model": config_of(variant), "padding": padding}
     for file in Translation().shared_files:
         (tmp_path / file).write_text("{}")
-    facts = ModelFacts(identity="0" * 16, step=3, sizes=VOCABULARY)
+    facts = ModelFacts(identity="0" * 16, step=3, sizes=sizes_of(variant))
     files = Translation().shared_paths(tmp_path)
     save_model(tmp_path / "model", model.state_dict(), config, facts, files)
     loaded = load_model(tmp_path / "model")
     assert not loaded.training
     batch = make_batch(*pairs(*SHORT), Padding())
     ours, theirs = model(batch), loaded(batch)
-    assert torch.equal(theirs.readout, ours.readout)
+    assert torch.equal(theirs.reading.readout, ours.reading.readout)
     assert (theirs.attention_weights is None) == (ours.attention_weights is None)
     assert ours.attention_weights is None or torch.equal(
         theirs.attention_weights, ours.attention_weights

@@ -220,7 +220,7 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
     before = trained.decoder.attention.score.W.weight.clone()
     optimizer = torch.optim.SGD(trained.parameters(), 0.1)
     batch = make_batch(*pairs(), Padding())
-    trained.output(trained(batch).readout).square().sum().backward()
+    trained.output(trained(batch).reading).square().sum().backward()
     optimizer.step()
     assert not torch.equal(trained.decoder.attention.score.W.weight, before)
 

@@ -69,7 +69,7 @@ def test_every_decoder_learns_from_it_and_writes(decoder, bridge, pairs):
     }
     model = speed_up(translator(variant, Padding("pre"), **chosen)).train()
     batch = make_batch(*pairs(), model.padding)
-    model.output(model(batch).readout).square().sum().backward()
+    model.output(model(batch).reading).square().sum().backward()
     gradients = [each.grad for each in model.encoder.parameters()]
     assert sum(gradient is not None and bool(gradient.any()) for gradient in gradients) > 4
 
@@ -84,7 +84,7 @@ def test_steps_give_the_numbers_of_the_whole_pass(pairs):
     memory, state = model.encode(batch.source, batch.source_mask)
     first = torch.full((len(batch.source),), BOS)
     logits, _, _ = model.step(first, state, memory)
-    torch.testing.assert_close(logits, model.output(model(batch).readout[:, 0]))
+    torch.testing.assert_close(logits, model.output(model(batch).reading[:, 0]))
 
 
 def test_every_method_explains_it(pairs):

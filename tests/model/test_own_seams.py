@@ -116,7 +116,7 @@ def test_normaliser_with_weights_is_learned_one_for_each_head(pairs):
     unrolled = model(batch)
     sums = unrolled.attention_weights.sum(-1)[batch.target_mask]
     assert ((sums > 0) & (sums < 1)).all()
-    model.output(unrolled.readout).square().sum().backward()
+    model.output(unrolled.reading).square().sum().backward()
     assert all(each.grad is not None and each.grad.any() for each in sinks)
     # Two models of one config share nothing.
     theirs = dict(other.named_parameters())
@@ -141,7 +141,7 @@ def test_decoder_with_a_step_alone_takes_its_steps_one_by_one_with_its_own_recor
     model = built(decoder=own)
     assert not model.decoder.feeds_back
     batch = make_batch(*pairs(), model.padding)
-    readouts = model(batch).readout  # (B, T, R)
+    readouts = model(batch).reading.readout  # (B, T, R)
 
     # The same numbers as of torch's own decoder of this kind, which takes all steps at once.
     named = "attnlab.model.decoders.step_then_attend.StepThenAttend"
@@ -149,7 +149,7 @@ def test_decoder_with_a_step_alone_takes_its_steps_one_by_one_with_its_own_recor
     assert theirs.decoder.reads_all_steps_at_once
     theirs.load_state_dict(model.state_dict())
     real = batch.target_mask
-    torch.testing.assert_close(readouts[real], theirs(batch).readout[real])
+    torch.testing.assert_close(readouts[real], theirs(batch).reading.readout[real])
 
     search = BeamSearch(size=3, length_penalty=1.0, max_length=5)
     assert search(model, batch.source, batch.source_mask, with_attention=True)
@@ -162,7 +162,7 @@ def test_readout_that_makes_an_attentional_hidden_state_may_be_fed(pairs):
     feeding = config_of(Variant("input_feeding", "attentional_hidden"))["input_feeding"]
     model = built(readout={"_target_": f"{HERE}.Gated"}, input_feeding=feeding)
     batch = make_batch(*pairs(), model.padding)
-    assert model(batch).readout.shape[-1] == model.encoder.output_size
+    assert model(batch).reading.readout.shape[-1] == model.encoder.output_size
 
 
 def test_scope_that_follows_the_target_is_refused_by_a_classifier():

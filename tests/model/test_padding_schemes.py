@@ -37,7 +37,7 @@ def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
     unrolled = model(batch, feed)
     loss = exact_loss(model, unrolled, batch)
     loss.backward()
-    outputs = [unrolled.readout[row][real] for row, real in enumerate(batch.target_mask)]
+    outputs = [unrolled.reading.readout[row][real] for row, real in enumerate(batch.target_mask)]
     weights = []
     if unrolled.attention_weights is not None:
         real = zip(unrolled.attention_weights, batch.target_mask, batch.source_mask, strict=True)
@@ -100,8 +100,8 @@ def test_trailing_pads_of_the_target_reach_no_real_token(tiny_model, pairs):
     padding = Padding(encoder="post", decoder="post", recurrence="read")
     model = tiny_model(padding=padding)
     sources, targets = pairs(source_lengths=(4, 4), target_lengths=(2, 5))
-    both = model(make_batch(sources, targets, padding)).readout[0, :3]
-    alone = model(make_batch(sources[:1], targets[:1], padding)).readout[0]
+    both = model(make_batch(sources, targets, padding)).reading.readout[0, :3]
+    alone = model(make_batch(sources[:1], targets[:1], padding)).reading.readout[0]
     torch.testing.assert_close(both, alone, rtol=0, atol=1e-12)
 
 

@@ -49,7 +49,7 @@ def equals_the_equations(row, tiny_model, pairs):
     sources, targets = pairs()
     batch = make_batch(sources, targets, row["padding"])
     unrolled = model(batch)
-    found = model.output(unrolled.readout).log_softmax(-1).detach().numpy()
+    found = model.output(unrolled.reading).log_softmax(-1).detach().numpy()
     assert (unrolled.attention_weights is None) == (row["attention"] is None)
     assert (unrolled.history_loss is None) == (row["history"] != "coverage")
     equations = paper.Model(

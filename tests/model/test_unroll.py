@@ -105,7 +105,7 @@ def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_mode
     batch = make_batch(sources, targets, padding)
     coins = torch.rand(batch.target_mask.shape, generator=torch.Generator().manual_seed(1)) < share
     unrolled = model(batch, coins)
-    logits = model.output(unrolled.readout)
+    logits = model.output(unrolled.reading)
     followed_a_guess = False
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         real = batch.target_mask[row]
@@ -141,7 +141,7 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
     padding = replace(row["padding"], decoder="post")
     model = speed_up(tiny_model(**arguments({**row, "padding": padding}), scale=2.0, dtype=dtype))
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), padding)
-    logits = model.output(model(batch).readout)
+    logits = model.output(model(batch).reading)
     memory, state = model.encode(batch.source, batch.source_mask)
     steps = []
     for t in range(batch.target_input.shape[1]):
@@ -241,7 +241,7 @@ def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, monk
     torch.manual_seed(0)
     unrolled = model(batch, torch.zeros_like(batch.target_mask), sample_guesses=True)
     guesses = read[1]  # the references were read first, all at once
-    logits = model.output(unrolled.readout[0, 0])
+    logits = model.output(unrolled.reading[0, 0])
     logits[[PAD, BOS]] = -torch.inf
     shares = torch.bincount(guesses, minlength=9) / len(guesses)
     assert shares[[PAD, BOS]].sum() == 0
@@ -268,8 +268,8 @@ def test_no_coins_are_all_heads(decoder, side, recurrence, scope, tiny_model, pa
     model = tiny_model(decoder=decoder, padding=padding, scope=scope)
     batch = make_batch(*pairs(), padding)
     before = torch.random.get_rng_state()
-    fed = model(batch, torch.ones_like(batch.target_mask), sample_guesses=True).readout
-    torch.testing.assert_close(model(batch).readout, fed, rtol=0, atol=1e-12)
+    fed = model(batch, torch.ones_like(batch.target_mask), sample_guesses=True).reading.readout
+    torch.testing.assert_close(model(batch).reading.readout, fed, rtol=0, atol=1e-12)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -283,7 +283,10 @@ def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
     coins[~batch.target_mask | (batch.target_input == BOS)] = False
     real = batch.target_mask
     torch.testing.assert_close(
-        model(batch, coins).readout[real], model(batch).readout[real], rtol=0, atol=1e-12
+        model(batch, coins).reading.readout[real],
+        model(batch).reading.readout[real],
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -294,7 +297,7 @@ def test_guesses_are_fed_as_tokens_and_let_no_gradient_through(tiny_model, pairs
     """
     model = tiny_model(scale=3.0)
     batch = make_batch(*pairs(), Padding())
-    readout = model(batch, torch.zeros_like(batch.target_mask)).readout
+    readout = model(batch, torch.zeros_like(batch.target_mask)).reading.readout
     (gradient,) = torch.autograd.grad(readout.sum(), model.output.weight, allow_unused=True)
     # The output layer chose the guesses, and nothing of that is in the graph
     assert gradient is None

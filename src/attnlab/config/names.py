@@ -44,7 +44,7 @@ _PLACES = {
         f"model.{name}": f"model/{name}"
         for name in (
             "projection", "normaliser", "scope", "history", "heads", "encoder", "bridge",
-            "decoder", "readout", "input_feeding", "initialisation",
+            "decoder", "readout", "output", "input_feeding", "initialisation",
         )
     },
     "padding": "padding",

@@ -35,6 +35,7 @@ _NEW_TARGETS = {
     f"{_WRAPPERS}Adagrad": "torch.optim.Adagrad",
 }
 _COVERAGE = "attnlab.model.attention.attention.Coverage"
+_PLAIN_OUTPUT = "attnlab.model.outputs.linear.LinearOutput"
 _NEW_COVERAGE = "attnlab.model.histories.coverage.Coverage"
 
 
@@ -70,11 +71,24 @@ def new_target(target: Any) -> str | None:
 
 def with_new_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """A plain config of an earlier version in today's names; any other one as it is."""
-    return _with_new_optimizer(with_history(config))
+    return _with_new_optimizer(with_todays_parts(config))
 
 
-def with_history(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A plain config whose model has a history where an earlier version had a coverage."""
+def with_todays_parts(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A plain config whose model has the parts that one of an earlier version lacks."""
+    return _with_output(_with_history(config))
+
+
+def _with_output(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A config whose model has an output where an earlier version knew the plain one alone."""
+    model = config.get("model")
+    if not isinstance(model, Mapping) or "output" in model or "readout" not in model:
+        return config
+    return {**config, "model": {**model, "output": {"_target_": _PLAIN_OUTPUT}}}
+
+
+def _with_history(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A config whose model has a history where an earlier version had a coverage."""
     model = config.get("model")
     if not isinstance(model, Mapping) or "coverage" not in model:
         return config

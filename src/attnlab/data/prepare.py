@@ -138,7 +138,7 @@ def _encode(
     counter: SplitCounter,
 ) -> dict[str, Any]:
     """The columns of the clean rows that are within the limits; others are counted as dropped."""
-    ids = {side: tokenizers[side].encode_rows(rows[side].to_pylist()) for side in kind.sides}
+    ids = kind.encode(rows, tokenizers)
     lengths = [of_side.lengths for of_side in ids.values()]
 
     # A normaliser may leave nothing of a text that looked like one.
@@ -152,7 +152,8 @@ def _encode(
     rows = rows.take(pa.array(numbers))
     ids = {side: of_side.take(numbers) for side, of_side in ids.items()}
     more = kind.more(rows, tokenizers, split)
-    counter.add(ids, more.get("label", ()))
+    unknown = {side: tokenizers[side].count_unknown(ids[side].values) for side in kind.sides}
+    counter.add(ids, unknown, more.get("label", ()))
 
     columns: dict[str, Any] = {}
     for side, prefix in kind.sides.items():

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from attnlab.data.corpus import Corpus, SentenceCorpus, TextCleaning
 from attnlab.data.labels import label_of
+from attnlab.data.padding import Ragged
 from attnlab.data.pharaoh import links_between_tokens, words_of_tokens
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
 from attnlab.data.rows import open_rows
@@ -72,6 +73,10 @@ class RowKind(ABC):
     def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
         """The tokenizer of each side, trained on the texts of the training split."""
         return self.corpus.tokenizer.train_sides(*sides)
+
+    def encode(self, rows: pa.RecordBatch, tokenizers: Tokenizers) -> dict[str, Ragged]:
+        """The ids of each side of clean rows."""
+        return {side: tokenizers[side].encode_rows(rows[side].to_pylist()) for side in self.sides}
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
         """The columns beside texts and ids, of clean rows; none by default."""
@@ -142,6 +147,16 @@ class Pairs(RowKind):
 
     def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
         return self.corpus.train_tokenizers(*sides)
+
+    def encode(self, rows: pa.RecordBatch, tokenizers: Tokenizers) -> dict[str, Ragged]:
+        """As `RowKind.encode`; a target has the unknown words of its source."""
+        sources = rows["source"].to_pylist()
+        targets = rows["target"].to_pylist()
+        words = tokenizers["source"].numbered_words(sources)
+        return {
+            "source": tokenizers["source"].encode_rows(sources),
+            "target": tokenizers["target"].encode_rows(targets, words),
+        }
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
         if not self._gold:

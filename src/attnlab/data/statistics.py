@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.batch import UNK
 from attnlab.data.padding import Ragged
 
 MANY_UNKNOWN = 0.3
@@ -68,10 +67,13 @@ class SplitCounter:
         self._unknown: Counter[str] = Counter()  # unknown tokens, by side
         self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
-    def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
+    def add(
+        self, ids: Mapping[str, Ragged], unknown: Mapping[str, int], labels: Sequence[int] = ()
+    ) -> None:
         """Count the rows of a batch.
 
         ids: of the kept rows, by side.
+        unknown: how many of them are unknown, by side.
         labels: numbers of their classes, where they have some.
         """
         any_side = next(iter(ids.values()))
@@ -79,7 +81,7 @@ class SplitCounter:
         self._labels.update(labels)
         for side, lengths in self._lengths.items():
             lengths.update(ids[side].lengths.tolist())
-            self._unknown[side] += int(np.count_nonzero(ids[side].values == UNK))
+            self._unknown[side] += unknown[side]
 
     def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
         """What `stats.json` says of the split.

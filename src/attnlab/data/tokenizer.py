@@ -22,6 +22,9 @@ from attnlab.errors import ExperimentError
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 WORD_START = "▁"
+NUMBERED = "<unk:{}>"  # the name of the first, second, ... unknown word of a source
+Words = Sequence[Sequence[str]]
+"""Of each source its numbered unknown words, in their order."""
 Ids = Sequence[int] | NDArray[np.integer]
 
 
@@ -29,7 +32,12 @@ class Tokenizer:
     """A trained tokeniser.
 
     Ids below 4 (`<pad>`, `<unk>`, `<bos>`, `<eos>`) are ours alone: text that happens to say
-    `<eos>` is unknown text, never the end of a sentence.
+    `<eos>` is unknown text, never the end of a sentence. So are the ids behind them of numbered
+    unknown words, where there are some: the first unknown word of a source is `<unk:1>`, the second
+    one `<unk:2>`, wherever they stand in it and in its target (the copyable model of Luong,
+    Sutskever et al. 2015, section 3.2). A target that has such a word is known to the letter.
+
+    numbered: how many numbered unknown words there are; 0 for none.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
@@ -37,29 +45,89 @@ class Tokenizer:
             if backend.token_to_id(token) != i:
                 raise ValueError(f"{token} must have id {i}, got {backend.token_to_id(token)}")
         self._backend = backend
+        self.numbered = 0
+        while backend.token_to_id(NUMBERED.format(self.numbered + 1)) == EOS + self.numbered + 1:
+            self.numbered += 1
         self._decoder = backend.decoder
         self._names: dict[int, str] = {}  # asking the library for the same ones again takes longer
         # Whether tokens at the start of a word begin with WORD_START, which decoding takes away.
         decoder = json.loads(backend.to_str())["decoder"]
         self._marked = WORD_START in json.dumps(decoder, ensure_ascii=False)
+        self._lowercases = '"Lowercase"' in json.dumps(json.loads(backend.to_str())["normalizer"])
 
     @property
     def size(self) -> int:
         """The number of tokens in the vocabulary, the four special ones counted."""
         return self._backend.get_vocab_size(with_added_tokens=False)
 
-    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, without `<bos>` and `<eos>`."""
-        rows = self.encode_rows(texts)
+    def encode_ids(self, texts: Sequence[str], words: Words | None = None) -> list[list[int]]:
+        """The ids of each text, without `<bos>` and `<eos>`.
+
+        words: of a target, the numbered unknown words of its source; None numbers the unknown words
+            of the texts themselves, as of sources.
+        """
+        rows = self.encode_rows(texts, words)
         return [rows[i].tolist() for i in range(len(rows))]
 
-    def encode_rows(self, texts: Sequence[str]) -> Ragged:
+    def encode_rows(self, texts: Sequence[str], words: Words | None = None) -> Ragged:
         """As `encode_ids`, as one flat array, which is faster."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         rows = Ragged.from_rows([encoding.ids for encoding in encodings])
         # Text that reads like a special token is unknown text.
-        ids = np.where(rows.values <= EOS, UNK, rows.values)
-        return Ragged(ids, rows.offsets)
+        ids = np.where(rows.values <= EOS + self.numbered, UNK, rows.values)
+        encoded = Ragged(ids, rows.offsets)
+        if self.numbered:
+            self._number(encoded, texts, words)
+        return encoded
+
+    def _number(self, encoded: Ragged, texts: Sequence[str], words: Words | None) -> None:
+        """Put the ids of numbered unknown words into encoded texts, in place."""
+        unknown = self._unknown(encoded, texts)
+        numbered = self._first_ones(unknown) if words is None else words
+        for row, (found, known) in enumerate(zip(unknown, numbered, strict=True)):
+            ids = {word: EOS + number for number, word in enumerate(known, start=1)}
+            for place, word in found.items():
+                encoded[row][place] = ids.get(word, UNK)
+
+    def numbered_words(self, texts: Sequence[str]) -> Words:
+        """The numbered unknown words of sources, as tokens; `decode` takes those of a source."""
+        if not self.numbered:
+            return [()] * len(texts)
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        rows = Ragged.from_rows([encoding.ids for encoding in encodings])
+        ids = np.where(rows.values <= EOS + self.numbered, UNK, rows.values)
+        return self._first_ones(self._unknown(Ragged(ids, rows.offsets), texts))
+
+    def _unknown(self, encoded: Ragged, texts: Sequence[str]) -> list[dict[int, str]]:
+        """{place of a token: unknown word} of each text."""
+        found: list[dict[int, str]] = []
+        for row, text in enumerate(texts):
+            places = np.flatnonzero(encoded[row] == UNK).tolist()
+            if not places:
+                found.append({})
+                continue
+            surfaces = self.surfaces(text)
+            (offsets,) = self.offsets([text])
+            found.append(
+                {place: self._word(surfaces[place], text, offsets[place]) for place in places}
+            )
+        return found
+
+    def _word(self, surface: str, text: str, offsets: tuple[int, int]) -> str:
+        """A word of a text in the form of a token."""
+        word = surface.lower() if self._lowercases else surface
+        starts = offsets[0] == 0 or text[offsets[0]].isspace() or text[offsets[0] - 1].isspace()
+        return self._as_token(word) if starts else word
+
+    def _first_ones(self, unknown: list[dict[int, str]]) -> Words:
+        """The different unknown words of each text in their order, as many as are numbered."""
+        return [list(dict.fromkeys(found.values()))[: self.numbered] for found in unknown]
+
+    def count_unknown(self, ids: Ids) -> int:
+        """How many ids are `<unk>`, or those of numbered unknown words."""
+        given = np.asarray(ids)
+        is_numbered = (given > EOS) & (given <= EOS + self.numbered)
+        return int(np.count_nonzero((given == UNK) | is_numbered))
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """The [start, end) characters of each text that each of its tokens came from.
@@ -69,17 +137,27 @@ class Tokenizer:
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
         return [encoding.offsets for encoding in encodings]
 
-    def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
+    def decode(
+        self, ids: Ids, unknown: Sequence[str] | None = None, numbered: Sequence[str] = ()
+    ) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.
 
-        unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
+        Args:
+            unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
+            numbered: what `<unk:1>`, `<unk:2>`, ... read, of the source, as `numbered_words` gives
+                them; one that the source does not have reads `<unk>`.
         """
         words = itertools.repeat(SPECIAL_TOKENS[UNK]) if unknown is None else iter(unknown)
         tokens = []
         for i in map(int, ids):
             if i in (PAD, BOS, EOS):
                 continue
-            tokens.append(self._as_token(next(words)) if i == UNK else self._token(i))
+            if EOS < i <= EOS + self.numbered:
+                number = i - EOS - 1
+                is_there = number < len(numbered)
+                tokens.append(numbered[number] if is_there else self._as_token(SPECIAL_TOKENS[UNK]))
+            else:
+                tokens.append(self._as_token(next(words)) if i == UNK else self._token(i))
 
         if self._decoder is None:
             return " ".join(tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import trainers as learners
 
 from attnlab.batch import SPECIAL_TOKENS, UNK
-from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
+from attnlab.data.tokenizer import NUMBERED, WORD_START, Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
 # A word with its start mark, or one punctuation mark: no piece spans two matches.
@@ -74,11 +75,24 @@ class WordTrainer(_Trainer):
     split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where
         punctuation marks are tokens of their own and a hidden mark at the start of words keeps the
         text restorable.
+    numbered_unknown: how many unknown words of a source have tokens of their own, `<unk:1>` and so
+        on, which stand in its target, too: what a model can copy though no vocabulary has it. 0 for
+        none.
     """
 
     split: Literal["whitespace", "punctuation"] = "punctuation"
     vocabulary_size: Annotated[int, Field(ge=5)] | None = None
     min_frequency: Annotated[int, Field(ge=1)] = 2
+    numbered_unknown: Annotated[int, Field(ge=0, le=1000)] = 0
+
+    def __post_init__(self) -> None:
+        smallest = len(SPECIAL_TOKENS) + 1 + self.numbered_unknown
+        if self.vocabulary_size is not None and self.vocabulary_size < smallest:
+            raise ValueError(
+                f"vocabulary_size counts the {len(SPECIAL_TOKENS)} special tokens and the "
+                f"numbered_unknown, so it must be at least {smallest} here, got "
+                f"{self.vocabulary_size}"
+            )
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
@@ -87,7 +101,9 @@ class WordTrainer(_Trainer):
             backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         else:
             self.mark_word_starts(backend)
-        return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
+        return _train_words(
+            backend, texts, self.vocabulary_size, self.min_frequency, self.numbered_unknown
+        )
 
 
 @dataclass(frozen=True)
@@ -130,20 +146,28 @@ def _train_words(
     texts: Iterable[str],
     vocabulary_size: int | None,
     min_frequency: int,
+    numbered_unknown: int = 0,
 ) -> Tokenizer:
-    """Learn a vocabulary of whole words or characters, as the backend splits the texts."""
+    """Learn a vocabulary of whole words or characters, as the backend splits the texts.
+
+    The numbered unknown words count in its size.
+    """
     no_limit = 2**31
+    of_words = no_limit if vocabulary_size is None else vocabulary_size - numbered_unknown
     trainer = learners.WordLevelTrainer(
-        vocab_size=vocabulary_size or no_limit, min_frequency=min_frequency, **_LEARNER
+        vocab_size=of_words, min_frequency=min_frequency, **_LEARNER
     )
     backend.train_from_iterator(texts, trainer)
     state = json.loads(backend.to_str())
 
-    # Special tokens have ids 0 to 3 without a gap, even where the library found them in the text.
+    # Special tokens have ids 0 to 3 without a gap, even where the library found them in the text,
+    # and numbered unknown words the ids behind them. Text that reads like those is unknown text.
     learnt = state["model"]["vocab"]
     by_id = sorted(learnt, key=learnt.__getitem__)
-    words = [word for word in by_id if word not in SPECIAL_TOKENS]
-    vocabulary = [*SPECIAL_TOKENS, *words]
+    numbered = [NUMBERED.format(number) for number in range(1, numbered_unknown + 1)]
+    reserved = re.compile(f"{WORD_START}?{NUMBERED.format('[0-9]+')}")
+    words = [w for w in by_id if w not in SPECIAL_TOKENS and not reserved.fullmatch(w)]
+    vocabulary = [*SPECIAL_TOKENS, *numbered, *words]
     state["model"]["vocab"] = {word: i for i, word in enumerate(vocabulary)}
     return _finished(state)
 

@@ -85,7 +85,7 @@ def grades(
     """
     speed_up(model)
     split = data.split("test")
-    device = model.output.weight.device
+    device = next(model.parameters()).device
     found = {method: AlignmentStatistics() for method in methods}
     count = min(sentences, len(split))
     for start in range(0, count, _BATCH_SIZE):
@@ -151,7 +151,7 @@ def source_embedding(encoder: Encoder) -> nn.Embedding:
 
 def _log_probs(model: Seq2Seq, batch: Batch) -> Tensor:
     """(B, T), of the reference's tokens."""
-    logits = model.output(model(batch).readout)  # (B, T, V)
+    logits = model.output(model(batch).reading)  # (B, T, V)
     return -cross_entropy(logits.mT, batch.target_output, reduction="none")
 
 

@@ -79,7 +79,7 @@ def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:
     There is a state after each source token.
     """
     shape = (*batch.source.shape, state_size(recurrence_of(model)))
-    nudges = torch.zeros(shape, dtype=model.output.weight.dtype)
+    nudges = torch.zeros(shape, dtype=next(model.parameters()).dtype)
     nudges = nudges.to(batch.source.device).requires_grad_()
 
     # cuDNN computes no gradients of a recurrent layer in evaluation mode.
@@ -97,7 +97,7 @@ def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor) -> Tensor:
     # What a forward hook returns takes the place of the output.
     hook = encoder.register_forward_hook(lambda *_: encoded)
     try:
-        logits = model.output(model(batch).readout)  # (B, T, V)
+        logits = model.output(model(batch).reading)  # (B, T, V)
     finally:
         hook.remove()
     nll = cross_entropy(logits.transpose(1, 2), batch.target_output, reduction="none")  # (B, T)

@@ -79,6 +79,7 @@ from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
 from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
+from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.readouts import (
     AttentionalReadout,
     MaxoutReadout,
@@ -156,6 +157,7 @@ SUPPORTED: dict[str, dict[type, str]] = {
         AttentionalReadout: "attentional",
         MaxoutReadout: "maxout",
     },
+    "model/output": {LinearOutput: "linear"},
     "model/input_feeding": {
         AttentionalHiddenFeeding: "attentional_hidden",
         ExpectedEmbeddingFeeding: "expected_embedding",
@@ -490,6 +492,22 @@ POLICY = (
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
+# Names of symbols that only a server computes: those of an output that the engine does not have,
+# and of parts from outside.
+OF_THE_SERVER_ALONE = tuple(
+    f'"sym.{name}"'
+    for name in (
+        "written",
+        "copied",
+        "mixed",
+        "copy_gate_w",
+        "copy_gate_sum",
+        "copy_gate",
+        "handed_context",
+        "fed",
+    )
+)
+
 # A file has no addresses for its modules: each becomes a data: URL.
 IMPORT_MAP = """
 const imports = {};
@@ -519,6 +537,10 @@ def page_modules() -> dict[str, str]:
     modules = {}
     for path in sorted(PAGE.rglob("*.js")):
         modules[f"explorer/{path.relative_to(PAGE).as_posix()}"] = path.read_text("utf-8")
+    words = modules["explorer/words.js"].splitlines(keepends=True)
+    modules["explorer/words.js"] = "".join(
+        line for line in words if not line.strip().startswith(OF_THE_SERVER_ALONE)
+    )
     for path in sorted(ENGINE.glob("*.js")):
         # A module in a data: URL has no neighbours.
         text = re.sub(r'from "\./', 'from "explorer/engine/', path.read_text("utf-8"))
@@ -531,7 +553,8 @@ def page_style() -> str:
     style = (PAGE / "style.css").read_text("utf-8")
     style = re.sub(r',\s*url\("fonts/[^"]*"\)', "", style)
     embedded = (ENGINE / "embed.css").read_text("utf-8")
-    return without_comments(f"{heat_map_css()}\n{style}\n{embedded}")
+    bare = without_comments(f"{heat_map_css()}\n{style}\n{embedded}")
+    return re.sub(r"\s*([{};])\s*", r"\1", bare)  # white space between rules has no meaning
 
 
 def without_comments(script: str) -> str:
@@ -572,6 +595,7 @@ def _parts(predictor: Any) -> list[tuple[str, Any]]:
         ("model/bridge", model.bridge),
         ("model/decoder", model.decoder),
         ("model/readout", body.readout),
+        ("model/output", model.output),
         ("model/input_feeding", body.input_feeding),
         ("search", predictor.search({})),
     ]

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.readouts import Readout
 
 
@@ -28,12 +29,12 @@ class InputFeeding(nn.Module, ABC):
         super().__init__()
 
     @abstractmethod
-    def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
+    def forward(self, reading: Reading, output: Output, embedding: nn.Embedding) -> Tensor:
         """Return what the next step is fed, (B, F).
 
         Args:
-            readout: (B, R), of this step.
-            output: the output layer, from R to the vocabulary.
+            reading: of this step; its `readout` is (B, R).
+            output: makes logits (B, V) of the reading.
             embedding: the target embedding.
         """
 
@@ -50,8 +51,8 @@ class AttentionalHiddenFeeding(InputFeeding):
             )
         self.size = readout.size
 
-    def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
-        return readout
+    def forward(self, reading: Reading, output: Output, embedding: nn.Embedding) -> Tensor:
+        return reading.readout
 
 
 class ExpectedEmbeddingFeeding(InputFeeding):
@@ -61,8 +62,8 @@ class ExpectedEmbeddingFeeding(InputFeeding):
         super().__init__()
         self.size = embedding_size
 
-    def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
-        return output(readout).softmax(-1) @ embedding.weight
+    def forward(self, reading: Reading, output: Output, embedding: nn.Embedding) -> Tensor:
+        return output(reading).softmax(-1) @ embedding.weight
 
 
 class SoftmaxOutputFeeding(InputFeeding):
@@ -72,5 +73,5 @@ class SoftmaxOutputFeeding(InputFeeding):
         super().__init__()
         self.size = vocabulary_size
 
-    def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
-        return output(readout).softmax(-1)
+    def forward(self, reading: Reading, output: Output, embedding: nn.Embedding) -> Tensor:
+        return output(reading).softmax(-1)

@@ -29,7 +29,7 @@ from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.config.identity import foreign_classes, foreign_modules
 from attnlab.config.part import Part
-from attnlab.config.renamed import with_history
+from attnlab.config.renamed import with_todays_parts
 from attnlab.config.target import TARGET, class_named
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, read_own_record, write_json
@@ -160,7 +160,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises ExperimentError where it has none.
     """
     config = read_own_record(folder / "config.json", dict[str, Any], "take a whole model folder")
-    renamed = with_history(config)
+    renamed = with_todays_parts(config)
     return {section: _with_todays_classes(node) for section, node in renamed.items()}
 
 

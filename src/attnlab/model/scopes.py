@@ -43,11 +43,13 @@ class Scope(nn.Module, ABC):
     of the query, where it needs it. Positions count real tokens, so that padding moves none.
 
     follows_the_target: True where the window depends on `t`, which a classifier does not have.
+    keeps_the_sum: whether weights that sum to 1 still do so in its window.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size",)
 
     follows_the_target: bool = False
+    keeps_the_sum: bool = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,6 +111,7 @@ class LocalP(Scope):
     def __init__(self, width: PositiveInt, renormalise: bool = False, *, query_size: int) -> None:
         super().__init__()
         self.width, self.renormalise = width, renormalise
+        self.keeps_the_sum = renormalise
         self.W = nn.Linear(query_size, query_size, bias=False)
         self.v = nn.Parameter(torch.empty(query_size).uniform_(-1, 1) / math.sqrt(query_size))
 

@@ -23,6 +23,13 @@ from attnlab.model.histories.history import History
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.outputs.output import (
+    Output,
+    Reading,
+    check_attention,
+    check_vocabularies,
+    stacked,
+)
 from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
 from attnlab.model.scopes import Scope
@@ -30,13 +37,13 @@ from attnlab.model.scopes import Scope
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A pass over the target: what the output layer reads, and where the attention looked.
+    """A pass over the target: what the output reads, and where the attention looked.
 
     attention_weights are the mean over the heads. history_loss is that of the attention's history,
     summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
     """
 
-    readout: Tensor  # (B, T, R)
+    reading: Reading  # (B, T, ...)
     attention_weights: Tensor | None  # (B, T, S)
     history_loss: Tensor | None = None  # ()
 
@@ -71,6 +78,7 @@ class Seq2Seq(nn.Module):
         heads: Part[MultiHeadAttention] | None,
         decoder: Part[Decoder],
         readout: Part[Readout],
+        output: Part[Output],
         input_feeding: Part[InputFeeding] | None,
         tied_embeddings: Literal["none", "target", "all"],
         initialisation: Initialisation | None = None,
@@ -111,8 +119,17 @@ class Seq2Seq(nn.Module):
             )
 
         body = self.decoder.body
-        self.output = nn.Linear(body.readout.size, target_vocabulary_size)
-        tie_embeddings(tied_embeddings, self.output, body.embedding, self.encoder.embedding)
+        check_attention(output.target, self.decoder.attention)
+        check_vocabularies(output.target, source_vocabulary_size, target_vocabulary_size)
+        self.output: Output = output(
+            readout_size=body.readout.size,
+            hidden_size=body.state_shape.size,
+            context_size=value_size if self.decoder.into_readout else 0,
+            embedding_size=body.embedding.embedding_dim,
+            target_vocabulary_size=target_vocabulary_size,
+        )
+        vocabulary = self.output.vocabulary
+        tie_embeddings(tied_embeddings, vocabulary, body.embedding, self.encoder.embedding)
         if initialisation is not None:
             initialisation(self)
 
@@ -127,6 +144,7 @@ class Seq2Seq(nn.Module):
         state = self.decoder.first_state(recurrent, encoded)
         if self.decoder.attention is None:
             return memory, state
+        memory = replace(memory, source=source)
         return memory, replace(state, past=self.decoder.attention.first_past(memory))
 
     def step(
@@ -138,10 +156,10 @@ class Seq2Seq(nn.Module):
         """
         token = Token(self.decoder.body.embed(tokens))
         output, state = self.decoder.step(token, state, memory)
-        readout = self._readout(output)
+        reading = self._read(output, memory)
         weights = output.attention_weights
         mean_weights = None if weights is None else weights.mean(1)
-        return self.output(readout), self._feed(readout, state), mean_weights
+        return self.output(reading), self._feed(reading, state), mean_weights
 
     def forward(
         self,
@@ -171,7 +189,8 @@ class Seq2Seq(nn.Module):
                 self.decoder.body.embed(inputs), state, memory, count_positions(mask)
             )
             weights = output.attention_weights
-            unrolled = Unrolled(self._readout(output), None if weights is None else weights.mean(1))
+            reading = self._read(output, memory)
+            unrolled = Unrolled(reading, None if weights is None else weights.mean(1))
         else:
             unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         if order is None:
@@ -181,7 +200,7 @@ class Seq2Seq(nn.Module):
         weights = unrolled.attention_weights
         return replace(
             unrolled,
-            readout=reorder(unrolled.readout, back),
+            reading=unrolled.reading.with_each(lambda x: reorder(x, back)),
             attention_weights=None if weights is None else reorder(weights, back),
         )
 
@@ -200,21 +219,21 @@ class Seq2Seq(nn.Module):
         embedded = body.embed(inputs.t())  # (T, B, E)
         guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
         tokens = (
-            body.known_tokens(embedded) if guessed is None else [Token(last) for last in embedded]
+            body.known_tokens(embedded) if guessed is None else [Token(each) for each in embedded]
         )
         positions = count_positions(mask)
         outputs: list[StepOutput] = []
-        readouts: list[Tensor] = []
+        readings: list[Reading] = []
         losses: list[Tensor] = []
         for t, token in enumerate(tokens):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
-                    readout = (
-                        readouts[-1][rows]
+                    last = (
+                        readings[-1][rows]
                         if feeds_readout
-                        else self._readout(outputs[-1].select(rows))
+                        else self._read_rows(outputs[-1], memory, rows)
                     )
-                    guess = _guess(self.output(readout), sample_guesses)
+                    guess = _guess(self.output(last), sample_guesses)
                 # A dense gradient of a few guesses would be as large as the embedding; on mps there
                 # is no other.
                 token = Token(
@@ -224,12 +243,12 @@ class Seq2Seq(nn.Module):
             output, state = self.decoder.step(token, before, memory)
             outputs.append(output)
             if feeds_readout:
-                readouts.append(self._readout(output))
-                state = self._feed(readouts[-1], state)
+                readings.append(self._read(output, memory))
+                state = self._feed(readings[-1], state)
             if self.decoder.has_history_loss:
                 losses.append(self.decoder.history_loss(output, before))
 
-        readout = torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs)
+        reading = stacked(readings) if feeds_readout else self._read_all(outputs, memory)
         weights = [
             output.attention_weights.mean(1)
             for output in outputs
@@ -239,25 +258,41 @@ class Seq2Seq(nn.Module):
         history = self.decoder.history
         if history is not None and losses:
             loss = history.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
-        return Unrolled(readout, torch.stack(weights, dim=1) if weights else None, loss)
+        return Unrolled(reading, torch.stack(weights, dim=1) if weights else None, loss)
 
-    def _readout(self, output: StepOutput) -> Tensor:
-        return self.decoder.body.readout(output.hidden, output.context, output.token)
+    def _read(self, output: StepOutput, memory: Memory) -> Reading:
+        """What the output reads of a step, or of all steps at once."""
+        readout = self.decoder.body.readout(output.hidden, output.context, output.token)
+        return self.output.read(readout, output, memory)
 
-    def _readout_all(self, outputs: list[StepOutput]) -> Tensor:
-        """The readout of all steps at once: (B, T, R)."""
-        hidden = torch.stack([output.hidden for output in outputs], dim=1)
-        tokens = torch.stack([output.token for output in outputs], dim=1)
+    def _read_rows(self, output: StepOutput, memory: Memory, rows: Tensor) -> Reading:
+        """What the output reads of a step, for some rows of the batch."""
+        if self.output.needs_attention:
+            memory = memory.select(rows)
+        return self._read(output.select(rows), memory)
+
+    def _read_all(self, outputs: list[StepOutput], memory: Memory) -> Reading:
+        """What the output reads of all steps at once, from the output of each: (B, T, ...)."""
         contexts = [output.context for output in outputs if output.context is not None]
-        context = torch.stack(contexts, dim=1) if contexts else None
-        return self.decoder.body.readout(hidden, context, tokens)
+        weights = [
+            output.attention_weights
+            for output in outputs
+            if self.output.needs_attention and output.attention_weights is not None
+        ]
+        all_steps = StepOutput(
+            hidden=torch.stack([output.hidden for output in outputs], dim=1),
+            context=torch.stack(contexts, dim=1) if contexts else None,
+            token=torch.stack([output.token for output in outputs], dim=1),
+            attention_weights=torch.stack(weights, dim=2) if weights else None,
+        )
+        return self._read(all_steps, memory)
 
-    def _feed(self, readout: Tensor, state: DecoderState) -> DecoderState:
+    def _feed(self, reading: Reading, state: DecoderState) -> DecoderState:
         """The state with what this step feeds to the next."""
         body = self.decoder.body
         if body.input_feeding is None:
             return state
-        return replace(state, fed=body.input_feeding(readout, self.output, body.embedding))
+        return replace(state, fed=body.input_feeding(reading, self.output, body.embedding))
 
 
 def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:

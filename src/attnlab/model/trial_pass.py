@@ -21,6 +21,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState
 
 WORD = 4  # the first token id that is not special
@@ -224,6 +225,12 @@ def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: A
         )
 
 
+def _check_logits(output: nn.Module, inputs: tuple[Reading], logits: Any) -> None:
+    assert isinstance(output, Output)
+    expected = (*inputs[0].readout.shape[:-1], output.vocabulary.out_features)
+    _check_tensor(output, "logits", logits, "(..., V)", expected)
+
+
 def _check_tensor(
     part: nn.Module, what: str, found: Any, legend: str, expected: tuple[int, ...]
 ) -> None:
@@ -248,4 +255,5 @@ CHECKS: dict[type[nn.Module], Callable[..., None]] = {
     Score: _check_score,
     Normaliser: _check_weights,
     Encoder: _check_encoded,
+    Output: _check_logits,
 }

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.batch import PAD, UNK, Batch, Padding
+from attnlab.batch import PAD, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
@@ -62,6 +62,7 @@ class Source:
     """One text as a batch of one, after an edit.
 
     ids: of its tokens, without `<eos>` and pads.
+    words: its numbered unknown words.
     before, behind: pads that are added.
     device: of the model.
     """
@@ -69,6 +70,7 @@ class Source:
     tokenizer: Tokenizer
     padding: Padding
     ids: list[int]
+    words: Sequence[str]
     before: int
     behind: int
     device: torch.device
@@ -84,12 +86,15 @@ class Source:
         """
         model.check_intervention(intervene)
         tokenizer = model.source_tokenizer
-        (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
+        texts = cleaned([text], model.cleaning)
+        (ids,) = tokenizer.encode_ids(texts)
+        (words,) = tokenizer.numbered_words(texts)
         edit.check(len(ids))
         source = cls(
             tokenizer=tokenizer,
             padding=model.padding,
             ids=edit.apply(ids),
+            words=words,
             before=edit.before,
             behind=edit.behind,
             device=next(model.model.parameters()).device,
@@ -116,7 +121,7 @@ def first_known_text(model: Predictor, texts: Sequence[str]) -> str:
     """The first text of which at most half of the tokens are `<unk>`; "" for none."""
     ids_of_texts = model.source_tokenizer.encode_ids(cleaned(texts, model.cleaning))
     for text, ids in zip(texts, ids_of_texts, strict=True):
-        if 2 * ids.count(UNK) <= len(ids):
+        if 2 * model.source_tokenizer.count_unknown(ids) <= len(ids):
             return text
     return ""
 

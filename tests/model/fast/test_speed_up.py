@@ -80,7 +80,7 @@ def test_copy_of_a_sped_up_model_is_sped_up(tiny_model):
 def outcome(model: Seq2Seq, batch, coins) -> list[torch.Tensor | None]:
     """All that a pass returns, and the gradient of each parameter."""
     found = model(batch, coins)
-    logits = model.output(found.readout)
+    logits = model.output(found.reading)
     random = torch.Generator().manual_seed(1)
     loss = (logits * torch.randn(logits.shape, generator=random, dtype=logits.dtype)).sum()
     if found.history_loss is not None:
@@ -130,8 +130,10 @@ def uses_of(kind: str, loss: torch.Tensor) -> int:
 def test_pass_of_a_sped_up_model_collects_gradients(tiny_model, pairs):
     model = tiny_model()
     batch = make_batch(*pairs(), model.padding)
-    assert uses_of("_Use", model(batch).readout.sum()) == 0
-    assert uses_of("_Use", speed_up(model)(batch).readout.sum()) > batch.target_input.shape[1]
+    assert uses_of("_Use", model(batch).reading.readout.sum()) == 0
+    assert (
+        uses_of("_Use", speed_up(model)(batch).reading.readout.sum()) > batch.target_input.shape[1]
+    )
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "concat", "general"])

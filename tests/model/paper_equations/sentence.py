@@ -11,7 +11,7 @@ from paper_equations.attention import Attention, attend
 from paper_equations.bridges import BRIDGES
 from paper_equations.cells import State, Weights, part, stack_step
 from paper_equations.encoder import Encoded, encode
-from paper_equations.normalisers import log_softmax, softmax
+from paper_equations.normalisers import log_softmax
 from paper_equations.readouts import READOUTS
 
 BOS, EOS = 2, 3
@@ -45,6 +45,7 @@ class Model:
     heads: int | None = None
     context: str = "cell_and_readout"
     readout: str = "tanh"
+    output: str = "linear"
     input_feeding: str = "none"
 
     def read(self, w: Weights, source: list[int]) -> tuple[Encoded, State]:
@@ -98,11 +99,11 @@ class Model:
             s = state.hidden[-1]
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
-            logits = w["output.weight"] @ readout + w["output.bias"]
-            computed.log_probs.append(log_softmax(logits))
+            log_probs = self._log_probs(w, readout, [s, y], into_readout, weights, source)
+            computed.log_probs.append(log_probs)
             # Luong et al. 2015, 3.3; or what the step expected of the next token.
             if self.input_feeding != "none":
-                p = softmax(logits)
+                p = np.exp(log_probs)
                 fed = {
                     "attentional_hidden": readout,
                     "expected_embedding": p @ embedding,
@@ -136,6 +137,25 @@ class Model:
         )
         return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, pasts)
 
+    @property
+    def _vocabulary(self) -> str:
+        """The layer from the readout to the vocabulary, as the weights name it."""
+        return "output" if self.output == "linear" else "output.generator"
+
+    def _log_probs(self, w: Weights, readout, state_and_token, c, weights, source: list[int]):
+        """log P of the next token: written, or (See et al. 2017, equation 9) copied as well."""
+        weight = w[f"{self._vocabulary}.weight"]
+        written = log_softmax(weight @ readout + w[f"{self._vocabulary}.bias"])
+        if self.output == "linear":
+            return written
+        known = [*state_and_token] if c is None else [c, *state_and_token]
+        gate = w["output.gate.weight"][0] @ np.concatenate(known) + w["output.gate.bias"][0]
+        p_gen = 1 / (1 + np.exp(-gate))
+        p = p_gen * np.exp(written)
+        for token, weight in zip([*source, EOS], np.mean(weights, axis=0), strict=True):
+            p[token] += (1 - p_gen) * weight
+        return np.log(p)
+
     def _looked_again(self, weights, pasts: list[histories.Past]) -> float:
         """See et al. 2017, equation 12: sum_i min(a_i, c_i), here the mean over the heads."""
         return float(
@@ -145,7 +165,7 @@ class Model:
         )
 
     def _fed_size(self, w: Weights) -> int:
-        vocabulary_size, readout_size = w["output.weight"].shape
+        vocabulary_size, readout_size = w[f"{self._vocabulary}.weight"].shape
         embedding_size = w["decoder.body.embedding.weight"].shape[1]
         sizes = {
             "attentional_hidden": readout_size,

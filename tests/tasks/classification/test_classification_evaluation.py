@@ -76,7 +76,7 @@ def data(tmp_path: Path) -> LabelledData:
     for split in ("train", "validation", "test"):
         counter = counters[split] = SplitCounter("sentences", ["text"])
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
-        counter.add({"text": Ragged.from_rows(ids)}, [label for _, label in ROWS])
+        counter.add({"text": Ragged.from_rows(ids)}, {"text": 0}, [label for _, label in ROWS])
         columns = {
             "text": [text for text, _ in ROWS],
             "label": [label for _, label in ROWS],

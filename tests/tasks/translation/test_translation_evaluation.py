@@ -150,7 +150,7 @@ def test_evaluate_ensemble_likelihood_is_the_mean_of_members(model, copies):
     with torch.no_grad():
         for row in range(len(split)):
             batch = split.batch(np.array([row]), Padding())
-            probs = [torch.softmax(m.output(m(batch).readout[0]), -1) for m in models]
+            probs = [torch.softmax(m.output(m(batch).reading[0]), -1) for m in models]
             for t, token in enumerate(batch.target_output[0].tolist()):
                 nll -= math.log((probs[0][t, token] + probs[1][t, token]) / 2)
                 tokens += 1

@@ -99,6 +99,12 @@ const FUNCTIONS = {
   },
   sum_of_rows: (sheet, { of: [matrix] }, [column]) =>
     few(sheet, range(sheet.size(matrix, 0)).map((row) => [matrix, [row, column]]), (...terms) => sum(terms)),
+  copied(sheet, { of, tokens }, [token]) {
+    const places = tokens.flatMap((each, i) => (each === token ? [i] : []));
+    if (places.length === 0) return { cells: [], text: "0" };
+    const cells = of.flatMap((weights) => places.map((i) => [weights, [i]]));
+    return few(sheet, cells, (...terms) => (of.length > 1 ? `(${sum(terms)}) / ${of.length}` : sum(terms)));
+  },
   unit(sheet, { of: [x] }, place) {
     const row = range(sheet.size(x, -1)).map((k) => [x, [...place.slice(0, -1), k]]);
     const own = written(sheet.value(x, place));

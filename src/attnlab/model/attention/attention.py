@@ -65,6 +65,11 @@ class Attention(nn.Module):
             return self.normaliser.rows_sum_to_one
         return self.history.rows_sum_to_one(self.normaliser.rows_sum_to_one)
 
+    @property
+    def makes_distributions(self) -> bool:
+        """Whether the weights are distributions, in the window of the scope too."""
+        return self.rows_sum_to_one and self.scope.keeps_the_sum
+
     def first_past(self, memory: Memory) -> Past | None:
         """What is remembered before the first step; None without a history."""
         return tuple(history.first(memory) for history in self.histories) or None
@@ -194,6 +199,11 @@ class MultiHeadAttention(nn.Module):
     def rows_sum_to_one(self) -> bool:
         """As that of the first head: they all have a normaliser and a history of one kind."""
         return self.attentions[0].rows_sum_to_one
+
+    @property
+    def makes_distributions(self) -> bool:
+        """As that of the first head."""
+        return self.attentions[0].makes_distributions
 
     def first_past(self, memory: Memory) -> Past | None:
         """What each head remembers before the first step; None without a history."""

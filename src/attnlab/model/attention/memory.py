@@ -21,7 +21,7 @@ class Memory:
     and values have a further axis N where the attention has several heads; they are None without
     attention. mask is None where the attention may weigh pads. positions count real tokens from 0
     on; pads come behind the last of them. intervention changes the weights; None leaves them as
-    they are.
+    they are. source has the tokens themselves, for an output that copies them.
     """
 
     summary: Tensor  # (B, D)
@@ -31,6 +31,7 @@ class Memory:
     positions: Tensor  # (B, S) long
     lengths: Tensor  # (B,) long
     intervention: Intervention | None = None
+    source: Tensor | None = None  # (B, S) long
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order; a row may be named twice."""

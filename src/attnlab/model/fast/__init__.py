@@ -20,7 +20,9 @@ from attnlab.model.fast.cells import FastGRUCell, FastLSTMCell, FastRNNCell
 from attnlab.model.fast.decoder import FastDecoderBody
 from attnlab.model.fast.encoder import FastEncoder
 from attnlab.model.fast.linear import FastLinear
+from attnlab.model.fast.output import FastLinearOutput
 from attnlab.model.fast.seq2seq import FastSeq2Seq
+from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.seq2seq import Seq2Seq
 
 ModelT = TypeVar("ModelT", bound=nn.Module)
@@ -34,6 +36,7 @@ FASTER: dict[type[nn.Module], type[nn.Module]] = {
     RNNCell: FastRNNCell,
     Seq2Seq: FastSeq2Seq,
     nn.Linear: FastLinear,
+    LinearOutput: FastLinearOutput,
 }
 
 

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from attnlab.batch import LabelledBatch
 from attnlab.model.classifier import Classifier
+from attnlab.model.outputs.likelihood import smoothed_nll
 from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.training.attention_losses.attention_loss import Looks
-from attnlab.training.loss import smoothed_nll
 from attnlab.training.module import LabModule
 
 

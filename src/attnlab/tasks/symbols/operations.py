@@ -88,6 +88,17 @@ def one_before(x: Array) -> Array:
     return np.append(0.0, x[:-1])
 
 
+def copied(*weights: Array, tokens: Sequence[int], size: int) -> Array:
+    """The weight (size,) of each token of a vocabulary, as it stands in the source.
+
+    weights: (S,) of each head, of which the mean counts.
+    tokens: of the source.
+    """
+    found = np.zeros(size)
+    np.add.at(found, list(tokens), np.mean(weights, axis=0))
+    return found
+
+
 def sum_of_rows(matrix: Array) -> Array:
     return matrix.sum(0)
 
@@ -253,6 +264,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "around": around,
     "one_before": one_before,
     "sum_of_rows": sum_of_rows,
+    "copied": copied,
     "unit": unit,
     "tanh": np.tanh,
     "sigmoid": sigmoid,

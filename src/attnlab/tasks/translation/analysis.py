@@ -83,7 +83,8 @@ def translate(
     best = hypotheses[0]
     target = [*best.tokens, EOS] if best.finished else best.tokens
     answer = read_target(translator, source, target, intervene)
-    return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
+    text = translator.target_tokenizer.decode(best.tokens, numbered=source.words)
+    return answer | {"text": text, "score": best.score}
 
 
 @torch.no_grad()
@@ -103,12 +104,13 @@ def score(
     """
     source = Source.read(translator, text, edit, intervene)
     if isinstance(target, str):
-        (tokens,) = translator.target_tokenizer.encode_ids(cleaned([target], translator.cleaning))
+        texts = cleaned([target], translator.cleaning)
+        (tokens,) = translator.target_tokenizer.encode_ids(texts, [source.words])
         ids = [*tokens, EOS]
     else:
         ids = known_ids(translator, target)
     answer = read_target(translator, source, ids, intervene)
-    return answer | {"text": translator.target_tokenizer.decode(ids)}
+    return answer | {"text": translator.target_tokenizer.decode(ids, numbered=source.words)}
 
 
 def marks(
@@ -151,7 +153,7 @@ def read_target(
     """
     batch = source.batch([token for token in target if token != EOS])
     unrolled = translator.model(batch, intervention=intervene)
-    logits = translator.model.output(unrolled.readout[0, : len(target)])
+    logits = translator.model.output(unrolled.reading[0, : len(target)])
     log_probs = next_log_probs(logits)  # (T, V)
     target_ids = torch.tensor([target], dtype=torch.long, device=log_probs.device)
     own_log_probs = log_probs.gather(1, target_ids.T).squeeze(1)  # (T,)

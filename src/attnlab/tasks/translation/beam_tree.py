@@ -161,7 +161,9 @@ def beam(
         hypotheses.append(
             {
                 "node": node,
-                "text": translator.target_tokenizer.decode(hypothesis.tokens),
+                "text": translator.target_tokenizer.decode(
+                    hypothesis.tokens, numbered=source.words
+                ),
                 "log_prob": recorder.nodes[node]["log_prob"],
                 "length": len(hypothesis.tokens) + hypothesis.finished,
                 "score": hypothesis.score,

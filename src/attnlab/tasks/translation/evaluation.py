@@ -238,6 +238,6 @@ def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tens
 def _log_probs(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
     """The log-probability of each real target token: (N,)."""
     # bfloat16 is too coarse for a sum of logarithms over the whole split.
-    logits = output(unrolled.readout[batch.target_mask]).float()
+    logits = output(unrolled.reading[batch.target_mask]).float()
     targets = batch.target_output[batch.target_mask]
     return -nll_loss(logits.log_softmax(-1), targets, reduction="none")

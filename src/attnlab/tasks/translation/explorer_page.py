@@ -51,8 +51,12 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
     sources = [split.source_text(row) for row in rows]
     targets = [split.target_text(row) for row in rows]
     # The model may clean and split its texts in another way than these data were.
-    source_ids = translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning))
-    target_ids = translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning))
+    clean_sources = cleaned(sources, translator.cleaning)
+    words = translator.source_tokenizer.numbered_words(clean_sources)
+    source_ids = translator.source_tokenizer.encode_ids(clean_sources)
+    target_ids = translator.target_tokenizer.encode_ids(
+        cleaned(targets, translator.cleaning), words
+    )
 
     pairs = []
     for row in rows:

@@ -45,17 +45,18 @@ class HypothesisText:
 
         Raises ExperimentError for `replace_unknown` and a model without attention.
         """
+        (words,) = self.source_tokenizer.numbered_words([source_text])
         if not self.replace_unknown:
-            return self.target_tokenizer.decode(hypothesis.tokens)
+            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
         if hypothesis.attention_weights is None:
             raise attention_required("search.replace_unknown")
 
         unknown = [t for t, token in enumerate(hypothesis.tokens) if token == UNK]
         if not unknown:
-            return self.target_tokenizer.decode(hypothesis.tokens)
+            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
         source_words = self.source_tokenizer.surfaces(source_text)
         if not source_words:
-            return self.target_tokenizer.decode(hypothesis.tokens)
+            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
 
         is_word = (source != PAD) & (source != EOS)
         weights = hypothesis.attention_weights[unknown][:, is_word]  # (unknown, source words)
@@ -64,7 +65,7 @@ class HypothesisText:
         for weight, position in zip(highest_weights.tolist(), positions.tolist(), strict=True):
             replacement = source_words[position] if weight > 0 else SPECIAL_TOKENS[UNK]
             replacements.append(replacement)
-        return self.target_tokenizer.decode(hypothesis.tokens, replacements)
+        return self.target_tokenizer.decode(hypothesis.tokens, replacements, words)
 
 
 def readable_rows(split: PreparedSplit) -> NDArray[np.int64]:
@@ -112,11 +113,14 @@ def attention_maps(
         columns = batch.source_mask[i]
         reference_ids = [*split.target[row].tolist(), EOS]
         places = places_in_reference(target_ids, reference_ids)
+        source_text = split.source_text(row)
+        (words,) = data.source_tokenizer.numbered_words([source_text])
+        hypothesis = data.target_tokenizer.decode(best.tokens, numbered=words)
         attention_map = AttentionMap(
             source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
             target_tokens=data.target_tokenizer.tokens(target_ids),
             weights=best.attention_weights[:, columns].float().cpu().numpy(),
-            title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
+            title=f"{source_text} → {hypothesis}",
             sure_links=links_of_hypothesis(split.links("sure", row), places),
             possible_links=links_of_hypothesis(split.links("possible", row), places),
             wrong_targets=wrong_tokens(target_ids, reference_ids),

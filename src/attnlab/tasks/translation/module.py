@@ -27,7 +27,7 @@ class Seq2SeqModule(LabModule):
 
     Args:
         text_metrics: updated with hypotheses and references as text.
-        decode: turns target ids into text.
+        decode: turns the target ids of rows of the validation split into texts.
         references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.
         links: the gold links of rows of the training split, for an attention loss that needs them.
@@ -40,7 +40,7 @@ class Seq2SeqModule(LabModule):
         model: Seq2Seq,
         settings: TranslationTraining,
         text_metrics: Metric,
-        decode: Callable[[list[int]], str],
+        decode: Callable[[Sequence[int], Sequence[list[int]]], list[str]],
         references: Callable[[Sequence[int]], list[str]],
         seed: int,
         links: Links | None = None,
@@ -93,8 +93,9 @@ class Seq2SeqModule(LabModule):
         nll = summed_nll(self.model.output, self.model(batch), batch)
         self.validation_nll.update(nll / tokens, weight=tokens)
         found = self.settings.validation_search(self.model, batch.source, batch.source_mask)
-        hypotheses = [self.decode(best[0].tokens) for best in found]
-        self.text_metrics.update(hypotheses, self.references(batch.rows.tolist()))
+        rows = batch.rows.tolist()
+        hypotheses = self.decode(rows, [best[0].tokens for best in found])
+        self.text_metrics.update(hypotheses, self.references(rows))
 
     def on_validation_epoch_end(self) -> None:
         token_nll = self.validation_nll.compute()

@@ -30,11 +30,14 @@ from attnlab.model.decoders.no_attention import NoAttention
 from attnlab.model.decoders.step import DecoderState
 from attnlab.model.decoders.step_then_attend import StepThenAttend
 from attnlab.model.fast.decoder import FastDecoderBody
+from attnlab.model.fast.output import FastLinearOutput
 from attnlab.model.input_feeding import (
     AttentionalHiddenFeeding,
     ExpectedEmbeddingFeeding,
     SoftmaxOutputFeeding,
 )
+from attnlab.model.outputs.linear import LinearOutput
+from attnlab.model.outputs.pointer_generator import PointerGenerator
 from attnlab.model.readouts import (
     AttentionalReadout,
     MaxoutReadout,
@@ -288,7 +291,7 @@ def sheet_of(taken: TakenStep) -> Sheet:
     step = DECODERS[type(decoder)] if is_known else unknown_decoder
     stepped = step(sheet, taken, token)
     output = read_out(sheet, taken, stepped)
-    predict(sheet, taken, output)
+    predict(sheet, taken, stepped, output)
     return sheet
 
 
@@ -508,23 +511,34 @@ def largest(sheet: Sheet, readout: MaxoutReadout, stepped: Stepped) -> Symbol:
     return r
 
 
-def predict(sheet: Sheet, taken: TakenStep, output: Symbol) -> None:
-    """Logits, their softmax, and what the next step is fed."""
+def predict(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Symbol) -> None:
+    """The probabilities of the tokens, and what the next step is fed.
+
+    read: what the output reads.
+    """
     sheet.begin("output")
-    layer = taken.model.output
-    W = sheet.weight("W_y", "output_W", layer.weight, taken.vocabulary, output.axes[0])
-    b = sheet.weight("b_y", "output_bias", layer.bias, taken.vocabulary)
-    logits = sheet.compute("logits", "logits", "linear", W, output, b)
-    p = sheet.compute("p_t", "distribution", "softmax", logits)
-    sheet.formula("{} = {} {} + {}", logits, W, output, b)
-    sheet.formula("{} = softmax({})", p, logits)
+    output = taken.model.output
+    if type(output) in (LinearOutput, FastLinearOutput):
+        p = written(sheet, taken, read, ("p_t", "distribution"))
+    elif type(output) is PointerGenerator:
+        p = written_or_copied(sheet, taken, stepped, read)
+    else:
+        p = sheet.opaque(
+            "p_t",
+            "distribution",
+            taken.logits.softmax(-1),
+            taken.vocabulary,
+            of=[read],
+            part=part_of(output),
+        )
+        sheet.formula("{} = output({})", p, read)
 
     feeding = taken.body.input_feeding
     if feeding is None:
         return
     sheet.begin("next")
     if type(feeding) is AttentionalHiddenFeeding:
-        sheet.formula("{} → xₜ₊₁", output)
+        sheet.formula("{} → xₜ₊₁", read)
     elif type(feeding) is SoftmaxOutputFeeding:
         sheet.formula("{} → xₜ₊₁", p)
     elif type(feeding) is ExpectedEmbeddingFeeding:
@@ -535,6 +549,54 @@ def predict(sheet: Sheet, taken: TakenStep, output: Symbol) -> None:
         assert taken.after.fed is not None
         values = taken.after.fed[0]
         fed = sheet.opaque(
-            "fed_t", "fed", values, Axis("F", len(values)), of=[output], part=part_of(feeding)
+            "fed_t", "fed", values, Axis("F", len(values)), of=[read], part=part_of(feeding)
         )
-        sheet.formula("{} = feed({})", fed, output)
+        sheet.formula("{} = feed({})", fed, read)
+
+
+def written(sheet: Sheet, taken: TakenStep, read: Symbol, names: tuple[str, str]) -> Symbol:
+    """softmax(W r + b).
+
+    names: of the result, and what it is about.
+    """
+    layer = taken.model.output.vocabulary
+    W = sheet.weight("W_y", "output_W", layer.weight, taken.vocabulary, read.axes[0])
+    b = sheet.weight("b_y", "output_bias", layer.bias, taken.vocabulary)
+    logits = sheet.compute("logits", "logits", "linear", W, read, b)
+    p = sheet.compute(*names, "softmax", logits)
+    sheet.formula("{} = {} {} + {}", logits, W, read, b)
+    sheet.formula("{} = softmax({})", p, logits)
+    return p
+
+
+def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Symbol) -> Symbol:
+    """The pointer-generator: p_gen times the vocabulary's, and the rest by the attention."""
+    output = taken.model.output
+    assert isinstance(output, PointerGenerator)
+    assert taken.memory.source is not None
+    p_written = written(sheet, taken, read, ("p_vocab", "written"))
+
+    known = [part for part in (stepped.context, stepped.hidden, stepped.token) if part is not None]
+    joined = joined_parts(sheet, "u_t", "joined", known)
+    one = Axis("1", 1)
+    w = sheet.weight("w_g", "copy_gate_w", output.gate.weight, one, joined.axes[0])
+    b = sheet.weight("b_g", "bias", output.gate.bias, one)
+    product = sheet.compute("w u", "copy_gate_sum", "linear", w, joined, b)
+    p_gen = sheet.compute("p_gen", "copy_gate", "sigmoid", product)
+    sheet.formula("{} = {} {} + {}", product, w, joined, b)
+    sheet.formula("{} = σ({})", p_gen, product)
+
+    alphas = [symbol for symbol in sheet.symbols.values() if symbol.about == "weights"]
+    p_copied = sheet.compute(
+        "p_copy",
+        "copied",
+        "copied",
+        *alphas,
+        axes=[taken.vocabulary],
+        tokens=taken.memory.source[0].tolist(),
+        size=taken.vocabulary.size,
+    )
+    sheet.formula("{}(y) = Σ " + " ".join(["{}"] * len(alphas)) + ",  xᵢ = y", p_copied, *alphas)
+    p = sheet.compute("p_t", "mixed", "blend", p_copied, p_gen, p_written)
+    sheet.formula("{} = {} {} + (1 − p_gen) {}", p, p_gen, p_written, p_copied)
+    return p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from attnlab.batch import Padding
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
-from attnlab.data.prepared import PreparedData, short_text
+from attnlab.data.prepared import PreparedData, PreparedSplit, short_text
 from attnlab.data.row_kinds import Pairs
 from attnlab.errors import ExperimentError
 from attnlab.model.seq2seq import Seq2Seq
@@ -107,7 +107,8 @@ class Translation(Task[PreparedData]):
         return problems
 
     def trial_loss(self, model: Seq2Seq, padding: Padding) -> Tensor:
-        return model(trial_batch(padding)).readout.sum()
+        logits = model.output(model(trial_batch(padding)).reading)
+        return logits.log_softmax(-1).sum()
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
         from attnlab.tasks.translation.metrics import TextMetrics
@@ -137,6 +138,13 @@ class Translation(Task[PreparedData]):
                 "training.attention_loss learns from gold links, but this data has none; choose "
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
+            )
+        output = experiment.model.values["output"].target
+        if output.copies and not data.info.joint:
+            raise ExperimentError(
+                f"model.output {output.__name__} copies tokens of the source, so that both sides "
+                "need one vocabulary, but this data has two; choose data.tokenizer.joint=true, or "
+                "model/output=linear"
             )
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search)
@@ -175,7 +183,7 @@ class Translation(Task[PreparedData]):
             model,
             experiment.training,
             TextMetrics(data.info.bleu_tokenize, ter=False),
-            decode=data.target_tokenizer.decode,
+            decode=partial(_decode, data, validation),
             references=lambda rows: [validation.target_text(row) for row in rows],
             seed=experiment.seed,
             links=self._links(experiment, data),
@@ -241,3 +249,15 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.report.section import TranslationSection
 
         return TranslationSection()
+
+
+def _decode(
+    data: PreparedData, split: PreparedSplit, rows: Sequence[int], targets: Sequence[Sequence[int]]
+) -> list[str]:
+    """The texts of targets that were written for rows of a split."""
+    sources = [split.source_text(row) for row in rows]
+    words = data.source_tokenizer.numbered_words(sources)
+    return [
+        data.target_tokenizer.decode(target, numbered=its_words)
+        for target, its_words in zip(targets, words, strict=True)
+    ]

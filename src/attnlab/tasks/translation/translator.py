@@ -388,7 +388,8 @@ class Translator(Predictor):
             source_texts = cleaned((source for source, _ in window), self.cleaning)
             target_texts = cleaned((target for _, target in window), self.cleaning)
             sources = self.source_tokenizer.encode_ids(source_texts)
-            targets = self.target_tokenizer.encode_ids(target_texts)
+            words = self.source_tokenizer.numbered_words(source_texts)
+            targets = self.target_tokenizer.encode_ids(target_texts, words)
             for target in targets:
                 check_steps(intervene, len(target) + 1)
                 _force_tokens(target, forced)
@@ -561,7 +562,7 @@ def _target_log_probs(
 ) -> tuple[Tensor, Tensor | None]:
     """Log-probabilities (B, T) of the targets' tokens, and attention weights (B, T, S)."""
     unrolled = model(batch, intervention=intervene)
-    logits = model.output(unrolled.readout)  # (B, T, V)
+    logits = model.output(unrolled.reading)  # (B, T, V)
     log_probs = next_log_probs(logits.flatten(0, 1)).view(logits.shape)
     own_log_probs = log_probs.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
     return own_log_probs, unrolled.attention_weights

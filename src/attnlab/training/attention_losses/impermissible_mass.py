@@ -8,7 +8,6 @@ import torch
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
-from attnlab.batch import UNK
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.training.attention_losses.attention_loss import AttentionLoss, Looks, of_real_tokens
 
@@ -40,7 +39,7 @@ class ImpermissibleMass(AttentionLoss):
     def read_vocabulary(self, tokenizer: Tokenizer) -> None:
         ids: set[int] = set()
         for token, of_token in zip(self.tokens, tokenizer.encode_ids(self.tokens), strict=True):
-            if not of_token or UNK in of_token:
+            if not of_token or tokenizer.count_unknown(of_token):
                 raise ValueError(
                     f"training.attention_loss.tokens names {token!r}, which the source's "
                     "vocabulary lacks; name words of the training data"

@@ -1,0 +1,37 @@
+"""Negative log-likelihood of tokens or labels, with and without smoothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import nll_loss
+
+
+class SummedLoss(NamedTuple):
+    """Two sums over real target tokens (`<eos>` included) or sentences, in nats.
+
+    They are equal without label smoothing.
+    """
+
+    loss: Tensor  # (), what training lowers
+    nll: Tensor  # (), the true negative log-likelihood, what is reported
+
+
+def in_single(x: Tensor) -> Tensor:
+    """x in single precision at least, in which sums of many small probabilities stay exact."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
+    """The sums over N labels: log_probabilities (N, C), labels (N,).
+
+    With two classes, whose probabilities are a sigmoid and its complement, this is the binary
+    cross-entropy.
+    """
+    nll = nll_loss(log_probabilities, labels, reduction="sum")
+    if label_smoothing == 0:
+        return SummedLoss(nll, nll)
+    uniform = -log_probabilities.mean(dim=-1).sum()  # the cross-entropy against 1 / C
+    return SummedLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)

@@ -1,0 +1,136 @@
+"""The base class of outputs: from what a step found to probabilities over the vocabulary.
+
+Axes: R readout, V vocabulary; leading axes are (B,) for one step, (B, T) for all steps, or (N,) for
+chosen ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.model.attention.memory import Memory
+from attnlab.model.decoders.step import StepOutput
+from attnlab.model.outputs.likelihood import SummedLoss, in_single, smoothed_nll
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an output reads of one step, or of many.
+
+    An output may derive a record with further fields from it: tensors with the same leading axes.
+    """
+
+    readout: Tensor  # (..., R)
+
+    def __getitem__(self, index: Any) -> Self:
+        """The reading of some steps: each tensor at this index of its leading axes."""
+        return self.with_each(lambda tensor: tensor[index])
+
+    def with_each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The reading with each of its tensors changed."""
+        changed = {each.name: change(getattr(self, each.name)) for each in fields(self)}
+        return replace(self, **changed)
+
+
+ReadingT = TypeVar("ReadingT", bound=Reading)
+
+
+def stacked(readings: Sequence[ReadingT]) -> ReadingT:
+    """The readings (B, ...) of T steps as one of all steps, (B, T, ...)."""
+    first = readings[0]
+    columns = {
+        each.name: torch.stack([getattr(reading, each.name) for reading in readings], dim=1)
+        for each in fields(first)
+    }
+    return replace(first, **columns)
+
+
+class Output(nn.Module, ABC, Generic[ReadingT]):
+    """Probabilities of the next token.
+
+    It stands outside the step, so that training can apply it to all steps at once. A subclass
+    defines `forward` and, where it reads more than the readout, `read`. Its constructor takes its
+    settings, and whichever of the run-time arguments it needs: the widths `readout_size` R,
+    `hidden_size` H, `context_size` D (0 where the context does not go into the readout) and
+    `embedding_size` E, and `target_vocabulary_size` V.
+
+    needs_attention: whether it reads the memory, and attention weights as a distribution over it.
+    copies: whether it writes tokens of the source, so that both sides must share a vocabulary.
+    """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = (
+        "readout_size",
+        "hidden_size",
+        "context_size",
+        "embedding_size",
+        "target_vocabulary_size",
+    )
+
+    needs_attention: ClassVar[bool] = False
+    copies: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> nn.Linear:
+        """The layer from the readout to the vocabulary, which embeddings may be tied to."""
+
+    def read(self, readout: Tensor, step: StepOutput, memory: Memory) -> ReadingT:
+        """What `forward` reads.
+
+        Args:
+            readout: (..., R), of this step or of all steps.
+            step: the decoder's own output, of as many steps.
+            memory: of the source. It may have fewer rows, each for as many rows of one step, which
+                stand side by side.
+        """
+        return Reading(readout)  # type: ignore[return-value]  # of an output that reads no more
+
+    @abstractmethod
+    def forward(self, reading: ReadingT) -> Tensor:
+        """Logits (..., V), or log-probabilities, which are logits of themselves."""
+
+    def summed_loss(self, reading: ReadingT, labels: Tensor, label_smoothing: float) -> SummedLoss:
+        """The loss of N tokens, whose labels are (N,); see `attnlab.training.loss.summed_loss`."""
+        log_probabilities = in_single(self(reading)).log_softmax(-1)
+        return smoothed_nll(log_probabilities, labels, label_smoothing)
+
+
+def check_attention(output: type[Output], attention: Attention | MultiHeadAttention | None) -> None:
+    """Raise ValueError where an output needs attention weights that this attention does not make.
+
+    attention: of the decoder; None where nothing attends.
+    """
+    if not output.needs_attention:
+        return
+    name = output.__name__
+    if attention is None:
+        raise ValueError(
+            f"output {name} goes by the attention weights, but model.attention is null; choose a "
+            "model/attention and a model/decoder that attends, or model/output=linear"
+        )
+    if not attention.makes_distributions:
+        raise ValueError(
+            f"output {name} reads the attention weights as a distribution over the source, but "
+            "these need not sum to 1; choose model/normaliser=softmax, a model/history that keeps "
+            "the sum, model.scope.renormalise=true with a local-p scope, or model/output=linear"
+        )
+
+
+def check_vocabularies(output: type[Output], source: int, target: int) -> None:
+    """Raise ValueError where an output copies, but the vocabularies differ in size."""
+    if output.copies and source != target:
+        raise ValueError(
+            f"output {output.__name__} copies tokens of the source, so that both sides need one "
+            f"vocabulary, but the source has {source} tokens and the target {target}; choose "
+            "data.tokenizer.joint=true, or model/output=linear"
+        )
