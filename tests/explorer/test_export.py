@@ -22,6 +22,7 @@ from attnlab.explorer import export
 from attnlab.explorer.export import SUPPORTED, exported, page_with, unsupported
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.fast import speed_up
+from attnlab.model.outputs.pointer_generator import PointerGenerator
 from explored_models import BEAM, build_character_translator, build_review_classifier
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,22 @@ SAMPLE = {
 def test_search_that_the_engine_lacks_is_refused(tiny_model, search, words):
     (problem,) = unsupported(build_character_translator(tiny_model, search=search))
     assert words in problem
+
+
+def test_output_that_copies_is_refused(tiny_model):
+    translator = build_character_translator(tiny_model)
+    copying = {"readout_size": 7, "hidden_size": 8, "context_size": 8, "embedding_size": 3}
+    translator.model.output = PointerGenerator(**copying, target_vocabulary_size=9)
+    (problem,) = unsupported(translator)
+    assert "model/output is attnlab.model.outputs.pointer_generator.PointerGenerator" in problem
+    assert "it can compute linear" in problem
+
+
+def test_numbered_unknown_words_are_refused(tiny_model):
+    translator = build_character_translator(tiny_model)
+    translator.target_tokenizer = WordTrainer(min_frequency=1, numbered_unknown=2).train(["a b"])
+    (problem,) = unsupported(translator)
+    assert problem.startswith("the target has numbered unknown words, which an exported page")
 
 
 def test_tokenizer_that_splits_in_another_way_is_refused(tiny_model):

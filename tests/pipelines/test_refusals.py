@@ -270,6 +270,20 @@ COMBINATIONS = {
         ("training/attention_loss=impermissible_mass",),
         "training.attention_loss.tokens",
     ),
+    "nothing to copy": (
+        ("model/output=pointer_generator",),
+        "model.output is PointerGenerator, which copies tokens of the source and needs one joint "
+        "vocabulary, but data.tokenizer.joint is false; choose data.tokenizer.joint=true",
+    ),
+    "copies by no distribution": (
+        ("model/output=pointer_generator", "data.tokenizer.joint=true", "model/normaliser=sigmoid"),
+        "output PointerGenerator reads the attention weights as a distribution over the source",
+    ),
+    "more numbers than words": (
+        ("data=copy", "data.tokenizer.vocabulary_size=8", "data.tokenizer.numbered_unknown=9"),
+        "vocabulary_size counts the 4 special tokens and the numbered_unknown, so it must be at "
+        "least 14",
+    ),
     "two vocabularies": (
         ("model.tied_embeddings=all", "model.readout.size=64"),
         "model.tied_embeddings is all, which needs one joint vocabulary, "

@@ -295,7 +295,12 @@ def unsupported(predictor: Predictor) -> list[str]:
         return problems
 
     for side, tokenizer in _tokenizers(predictor).items():
-        if kind_of(tokenizer) is None:
+        if tokenizer.numbered:
+            problems.append(
+                f"the {side} has numbered unknown words, which an exported page does not know; "
+                "train a model with data.tokenizer.numbered_unknown=0 (docs/live_page.md)"
+            )
+        elif kind_of(tokenizer) is None:
             problems.append(
                 f"data/tokenizer splits the {side} in a way that an exported page cannot; it can "
                 f"split {', '.join(TOKENIZERS)} (docs/live_page.md)"

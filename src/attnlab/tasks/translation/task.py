@@ -86,6 +86,13 @@ class Translation(Task[PreparedData]):
                 "data.tokenizer.joint is false; choose data.tokenizer.joint=true or "
                 "model.tied_embeddings=target"
             )
+        output = model.get("output")
+        if output is not None and output.target.copies and not bound["data"].joint:
+            problems.append(
+                f"model.output is {output.target.__name__}, which copies tokens of the source and "
+                "needs one joint vocabulary, but data.tokenizer.joint is false; choose "
+                "data.tokenizer.joint=true or model/output=linear"
+            )
         try:
             checked_ratio(bound["training"].teacher_forcing, step=0)
         except ExperimentError as error:
@@ -138,13 +145,6 @@ class Translation(Task[PreparedData]):
                 "training.attention_loss learns from gold links, but this data has none; choose "
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
-            )
-        output = experiment.model.values["output"].target
-        if output.copies and not data.info.joint:
-            raise ExperimentError(
-                f"model.output {output.__name__} copies tokens of the source, so that both sides "
-                "need one vocabulary, but this data has two; choose data.tokenizer.joint=true, or "
-                "model/output=linear"
             )
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search)
