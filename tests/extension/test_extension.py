@@ -37,8 +37,8 @@ SHORT = ("training.max_steps=20", "training.validate_every=10", "training.batchi
 TRACKED = ("tracking.system_metrics=false",)
 OWN_PARTS = (
     "model/attention=euclidean", "model/normaliser=gained", "model/encoder=convolutional",
-    "model/history=fading", "model/decoder=gated", "data=numbers", "metrics=repetition",
-    "pictures=entropy",
+    "model/history=fading", "model/decoder=gated", "model/output=capped",
+    "data=numbers", "metrics=repetition", "pictures=entropy",
 )  # fmt: skip
 MODEL_OF_TAGGER = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8")
 
@@ -79,6 +79,7 @@ def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder
     assert run.data.params["attention"] == "euclidean"
     assert run.data.params["normaliser"] == "gained"
     assert run.data.params["history"] == "fading"
+    assert run.data.params["output"] == "capped"
     assert " · normaliser gained · " in run.info.run_name
 
 
