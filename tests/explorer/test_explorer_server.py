@@ -199,6 +199,25 @@ def test_page_is_told_the_command_that_starts_the_server_again():
     assert client.get("/api/about").json() == {"command": command}
 
 
+def test_server_starts_again_on_the_same_device():
+    command = server.start_command(["model"], 8765, None, device="cuda:1")
+    assert command == "attnlab explore model --port 8765 --device cuda:1"
+
+
+def test_explore_loads_each_model_on_the_device(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(server, "load", lambda model, device, _: loaded.append((model, device)))
+    monkeypatch.setattr(server, "application", lambda *_: None)
+    monkeypatch.setattr(server.uvicorn.Server, "run", lambda *_, **__: None)
+    explore(["one", "two"], port=0, browser=False, device="cuda")
+    assert loaded == [("one", "cuda"), ("two", "cuda")]
+
+
+def test_device_that_is_not_there_is_refused_in_a_sentence(translator_folder):
+    with pytest.raises(ExperimentError, match="the device mps:9 cannot be used here"):
+        explore([str(translator_folder)], port=0, browser=False, device="mps:9")
+
+
 def test_folders_called_model_have_the_names_of_their_experiments_and_an_example(tmp_path):
     paths = []
     for name in ("one", "two"):

@@ -83,6 +83,7 @@ def add_explore(parsers: Any) -> None:
         "and test pairs with their gold alignment",
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    _add_device(parser)
     _add_allow(parser)
     parser.set_defaults(run="ask.explore")
 
@@ -110,6 +111,12 @@ def add_export(parsers: Any) -> None:
         "alignment",
     )  # fmt: skip
     parser.set_defaults(run="ask.export")
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", default="cpu", help="cpu, cuda, cuda:1, ...; default: %(default)s"
+    )
 
 
 def _add_allow(parser: argparse.ArgumentParser) -> None:
@@ -140,9 +147,7 @@ def _model_parser(
         help="also draw the attention: .html for one page, .png for a picture (heat maps of "
         "several texts: FILE_1.png, FILE_2.png, ...); few texts, since they are drawn at the end",
     )  # fmt: skip
-    parser.add_argument(
-        "--device", default="cpu", help="cpu, cuda, cuda:1, ...; default: %(default)s"
-    )
+    _add_device(parser)
     parser.add_argument(
         "--threads", metavar="N", type=int, default=1, help="of the processor; default: 1"
     )

@@ -84,6 +84,7 @@ def explore(args: argparse.Namespace) -> None:
         browser=not args.no_browser,
         data=args.data,
         allow=args.allow,
+        device=args.device,
     )
 
 

@@ -63,6 +63,7 @@ def explore(
     data: Corpora = None,
     command: str | None = None,
     allow: Sequence[str] = (),
+    device: str = "cpu",
 ) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
@@ -74,15 +75,17 @@ def explore(
             name, a folder of its own.
         command: that starts this server again; None for `attnlab explore`.
         allow: modules outside of attnlab whose classes the models may name.
+        device: where the models compute, as torch writes it.
 
-    Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
+    Raises ExperimentError for a model or data that cannot be loaded, a device that cannot be used,
+    and a port that is in use.
     """
     torch.set_num_threads(1)  # one sentence is too little work for several
     with listen(port) as listening, tempfile.TemporaryDirectory(prefix="attnlab-") as downloads:
         found = listening.getsockname()[1]
         if command is None:
-            command = start_command(models, found, data, allow)
-        predictors = {name: load(name, allow=allow) for name in models}
+            command = start_command(models, found, data, allow, device)
+        predictors = {name: load(name, device, allow) for name in models}
         app = application(predictors, data, command, Path(downloads))
 
         address = f"http://{HOSTS[0]}:{found}/"
@@ -117,7 +120,11 @@ def listen(port: int | None) -> socket.socket:
 
 
 def start_command(
-    models: Sequence[str], port: int, data: Corpora, allow: Sequence[str] = ()
+    models: Sequence[str],
+    port: int,
+    data: Corpora,
+    allow: Sequence[str] = (),
+    device: str = "cpu",
 ) -> str:
     """The `attnlab explore` that starts this server again, at the same address."""
     words = ["attnlab", "explore", *models, "--port", str(port)]
@@ -125,6 +132,8 @@ def start_command(
         words += ["--data", str(data)]
     for module in allow:
         words += ["--allow", module]
+    if device != "cpu":
+        words += ["--device", device]
     return shlex.join(words)
 
 
