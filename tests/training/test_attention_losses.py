@@ -6,12 +6,16 @@ Axes: B batch, T target length, S source length.
 from __future__ import annotations
 
 import math
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from attnlab.batch import Padding
+from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -26,6 +30,8 @@ from attnlab.training.attention_losses.guided_alignment import GuidedAlignment
 from attnlab.training.attention_losses.impermissible_mass import ImpermissibleMass
 
 B, T, S = 2, 3, 4
+FILES = Path(__file__).resolve().parents[2] / "conf/training/attention_loss"
+CHOICES = sorted(path.stem for path in FILES.glob("*.yaml") if path.stem != "none")
 # Of each row: [target position, source position]; the second target token of row 1 has no link.
 LINKS = ([[0, 0], [1, 2], [1, 1], [2, 3]], [[0, 1], [2, 0]])
 
@@ -175,3 +181,43 @@ def test_own_loss_that_needs_links_reads_the_sure_ones():
 def test_entropy_without_a_factor_is_refused():
     with pytest.raises(ValueError, match="weight must not be 0"):
         Entropy(weight=0)
+
+
+def test_losses_have_files():
+    assert {"entropy", "guided_alignment", "impermissible_mass"} <= set(CHOICES)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@BOTH_SIDES
+@pytest.mark.parametrize("choice", CHOICES)
+def test_loss_and_gradient_on_a_gpu_equal_the_processors(choice, padding):
+    node = yaml.safe_load((FILES / f"{choice}.yaml").read_text(encoding="utf-8"))
+    if "tokens" in node:
+        node["tokens"] = ["he"]
+    loss = bind(node, AttentionLoss, "training.attention_loss")
+    loss.read_vocabulary(WordTrainer(min_frequency=1).train(["he reads", "she reads"]))
+
+    here = looks_of(padding)
+    moved = {field.name: getattr(here, field.name).detach().to("cuda") for field in fields(here)}
+    there = replace(here, **moved)
+    there.weights.requires_grad_()
+    expected, found = loss.summed(here), loss.summed(there)
+    expected.backward()
+    found.backward()
+    torch.testing.assert_close(found.cpu(), expected)
+    torch.testing.assert_close(there.weights.grad.cpu(), here.weights.grad)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@BOTH_SIDES
+def test_links_of_a_batch_on_a_gpu_stand_where_the_processors_do(padding):
+    batch = make_batch([[4, 5, 6], [5, 4]], [[4, 5], [6, 7]], padding)
+
+    def links(row):
+        return np.array(LINKS[row], dtype=np.int64)
+
+    expected = linked_places(links, batch, batch.target_mask)
+    moved = batch.to("cuda")
+    found = linked_places(links, moved, moved.target_mask)
+    assert found.is_cuda
+    assert torch.equal(found.cpu(), expected)

@@ -9,14 +9,13 @@ import torch
 from covering_array import covering_array
 from legal_choices import arguments
 from torch import nn
+from without_draws import without_draws
 
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.fast import FASTER, speed_up
 from attnlab.model.fast.decoder import ProjectedToken
 from attnlab.model.fast.linear import FastLinear, fast_linear, gradients_after_the_pass
-from attnlab.model.histories.monotonic import Monotonic
-from attnlab.model.normalisers.hard import Hard
 from attnlab.model.seq2seq import Seq2Seq
 
 ROWS = covering_array()[0]
@@ -89,19 +88,12 @@ def outcome(model: Seq2Seq, batch, coins) -> list[torch.Tensor | None]:
     return [logits, found.attention_weights, found.history_loss, *gradients]
 
 
-def without_draws(model):
-    """One step after the other draws other tokens than all steps at once."""
-    for module in model.modules():
-        if isinstance(module, Hard | Monotonic):
-            module.noise = False
-    return model
-
-
 @pytest.mark.parametrize("fed", ["reference", "guesses"])
 @pytest.mark.parametrize("number", range(len(ROWS)))
 def test_sped_up_model_has_the_numbers_of_the_plain_one(number, fed, tiny_model, pairs):
     """Every pair of choices, in training mode without dropout, gradients too."""
     row = ROWS[number]
+    # One step after the other draws other tokens than all steps at once.
     plain = without_draws(tiny_model(**arguments(row), scale=2.0).train())
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), row["padding"])
     coins = None

@@ -1,0 +1,15 @@
+"""A model that draws nothing in training, so that two passes of it can be compared."""
+
+from __future__ import annotations
+
+from attnlab.model.histories.monotonic import Monotonic
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.seq2seq import Seq2Seq
+
+
+def without_draws(model: Seq2Seq) -> Seq2Seq:
+    """The model with the noise of its attention switched off, in place."""
+    for module in model.modules():
+        if isinstance(module, Hard | Monotonic):
+            module.noise = False
+    return model
