@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import torch
 from starlette.testclient import TestClient
 from tiny_folders import write_translator
 
@@ -207,10 +208,12 @@ def test_server_starts_again_on_the_same_device():
 def test_explore_loads_each_model_on_the_device(monkeypatch):
     loaded = []
     monkeypatch.setattr(server, "load", lambda model, device, _: loaded.append((model, device)))
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     monkeypatch.setattr(server, "application", lambda *_: None)
     monkeypatch.setattr(server.uvicorn.Server, "run", lambda *_, **__: None)
     explore(["one", "two"], port=0, browser=False, device="cuda")
     assert loaded == [("one", "cuda"), ("two", "cuda")]
+    assert not torch.backends.cudnn.allow_tf32
 
 
 def test_device_that_is_not_there_is_refused_in_a_sentence(translator_folder):

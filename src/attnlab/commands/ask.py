@@ -19,6 +19,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import ClassifiedText
 from attnlab.tasks.requests import BATCH_SIZE
 from attnlab.tasks.translation.translator import Scored, Translation
+from attnlab.training.hardware import use_plain_float32
 
 # What goes into one line of the output.
 Fields = tuple[str, ...]
@@ -102,6 +103,7 @@ def _load_model(args: argparse.Namespace, command: str) -> Any:
     Raises ExperimentError for a model that the command does not take, and names those that do.
     """
     torch.set_num_threads(args.threads)
+    use_plain_float32()
     model = load(args.model, args.device, args.allow)
     if command not in model.commands:
         others = " or ".join(f"attnlab {name}" for name in model.commands)

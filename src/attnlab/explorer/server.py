@@ -40,6 +40,7 @@ from attnlab.plots.heat_map_css import heat_map_css
 from attnlab.tasks.edited_source import first_known_text
 from attnlab.tasks.predictor import ExplorerPage, Predictor
 from attnlab.tasks.saved import task_of_predictor
+from attnlab.training.hardware import use_plain_float32
 
 PAGE = Path(__file__).parent / "page"
 HOSTS = ["127.0.0.1", "localhost"]
@@ -80,6 +81,7 @@ def explore(
     Raises ExperimentError for a model or data that cannot be loaded, a device that cannot be used,
     and a port that is in use.
     """
+    use_plain_float32()
     torch.set_num_threads(1)  # one sentence is too little work for several
     with listen(port) as listening, tempfile.TemporaryDirectory(prefix="attnlab-") as downloads:
         found = listening.getsockname()[1]

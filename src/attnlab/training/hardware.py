@@ -45,6 +45,12 @@ def cpu_has_bfloat16() -> bool:
     return True
 
 
+def use_plain_float32() -> None:
+    """Compute in float32 alone on a GPU, whose recurrences (cuDNN's) use TF32 by default."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+
+
 @dataclass(frozen=True)
 class Hardware:
     """Where and how an experiment computes.

@@ -10,6 +10,12 @@ import torch
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
+@pytest.fixture(autouse=True)
+def plain_float32(monkeypatch):
+    """A GPU's recurrences round to TF32 otherwise."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 def test_probabilities_and_weights_on_a_gpu_equal_the_processors(review_classifier):
     texts = ["good film", "bad film bad film", "good"]
     expected = list(review_classifier.stream(texts))

@@ -19,6 +19,13 @@ from attnlab.tasks.translation.step_numbers import step_numbers
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
+
+@pytest.fixture(autouse=True)
+def plain_float32(monkeypatch):
+    """A GPU's recurrences round to TF32 otherwise."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 TEXT = "May 13, 2026"
 
 

@@ -57,7 +57,7 @@ def step_numbers(
     hooks = [head.register_forward_hook(record) for head in heads]
     try:
         context, _ = model.attention(
-            memory.summary.unsqueeze(1), memory, torch.zeros(1, 1, dtype=torch.long)
+            memory.summary.unsqueeze(1), memory, memory.positions.new_zeros(1, 1)
         )
     finally:
         for hook in hooks:

@@ -234,9 +234,10 @@ def see(
 
     if type(scope) not in (LocalM, LocalP):
         dtype = next(scope.parameters(), torch.empty(0)).dtype
+        device = memory.positions.device
         window = scope(
-            torch.as_tensor(query.values, dtype=dtype)[None, None],
-            torch.tensor([[position]]),
+            torch.as_tensor(query.values, dtype=dtype, device=device)[None, None],
+            torch.tensor([[position]], device=device),
             memory.positions,
             memory.lengths,
         )
@@ -448,11 +449,11 @@ def plain_number(setting: float | Tensor) -> float:
 
 
 def run(module: Callable[..., Tensor], *arrays: Array) -> Tensor:
-    """What a module from outside computes of arrays, in the type of its own weights."""
-    dtype = torch.get_default_dtype()
+    """What a module from outside computes of arrays, in the type and the place of its weights."""
+    like = torch.empty(0)
     if isinstance(module, nn.Module):
-        dtype = next(module.parameters(), torch.empty(0)).dtype
-    return module(*(torch.as_tensor(array, dtype=dtype) for array in arrays))
+        like = next(module.parameters(), like)
+    return module(*(torch.as_tensor(array).to(like) for array in arrays))
 
 
 def part_of(module: Any) -> str:

@@ -112,8 +112,7 @@ def with_history(sheet: Sheet, history: Any, keys: Symbol, past: Sequence[Rememb
         return KEYS[type(history)](sheet, history, keys, past)
     if type(history) in WEIGHTS or not history.changes_keys:
         return keys
-    dtype = past[-1].weights.dtype
-    given = torch.as_tensor(keys.values, dtype=dtype)[None]
+    given = torch.as_tensor(keys.values).to(past[-1].weights)[None]
     found = history.change_keys(given, past[-1])[0]
     part = type(history).__name__
     changed = sheet.opaque("k′_t", "keys_with_history", found, *keys.axes, of=[keys], part=part)
@@ -182,12 +181,11 @@ def weigh_by_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
         return WEIGHTS[type(history)](sheet, history, weighing)
     scores, past = weighing.scores, weighing.past
     y = None if history.makes_weights else weighing.normalised("y", "weights_before_change")
-    dtype = past.weights.dtype
-    given = torch.as_tensor(scores.values, dtype=dtype)[None]
+    given = torch.as_tensor(scores.values).to(past.weights)[None]
 
     def normalise(_: torch.Tensor) -> torch.Tensor:
         assert y is not None
-        return torch.as_tensor(y.values, dtype=dtype)[None]
+        return torch.as_tensor(y.values).to(past.weights)[None]
 
     found = history.weigh(given, normalise, past)[0]
     part = type(history).__name__

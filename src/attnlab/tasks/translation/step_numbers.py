@@ -198,14 +198,15 @@ def take_step(
 
     pasts: list[Past] = []
     logits = None
-    for token in read[:-1]:
+    tokens = batch.source.new_tensor(read).split(1)  # (1,) each
+    for token in tokens[:-1]:
         if state.past is not None:
             pasts.append(state.past)
-        logits, state, _ = model.step(torch.tensor([token]), state, memory)
+        logits, state, _ = model.step(token, state, memory)
     if state.past is not None:
         pasts.append(state.past)
     with listening(model) as calls:
-        own_logits, after, _ = model.step(torch.tensor([read[-1]]), state, memory)
+        own_logits, after, _ = model.step(tokens[-1], state, memory)
 
     shown = shown_tokens(read[-1], own_logits, logits)
     labels = translator.target_tokenizer.tokens(range(own_logits.shape[1]))
