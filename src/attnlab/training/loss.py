@@ -20,9 +20,19 @@ def summed_loss(
     included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed before the output, the widest
     layer of the model.
     """
-    reading = unrolled.reading[batch.target_mask]  # of the N real tokens
-    labels = batch.target_output[batch.target_mask]  # (N,)
+    places = real_places(batch)  # (N,)
+    reading = unrolled.reading.with_each(lambda x: x.flatten(0, 1).index_select(0, places))
+    labels = batch.target_output.flatten().index_select(0, places)  # (N,)
     return output.summed_loss(reading, labels, label_smoothing)
+
+
+def real_places(batch: Batch) -> Tensor:
+    """(N,), where the real target tokens stand in the flattened (B, T).
+
+    A GPU that were asked how many there are would be waited for; the batch knows their number.
+    """
+    real_first = (~batch.target_mask).flatten().byte().argsort(stable=True)
+    return real_first[: batch.num_target_tokens]
 
 
 def summed_nll(output: Output, unrolled: Unrolled, batch: Batch) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -38,14 +37,26 @@ class PartSums:
     sums: dict[str, Tensor] = field(default_factory=dict)
 
 
+class WeightedMean(MeanMetric):
+    """torchmetrics' mean without its check for NaN, which waits for a GPU at each step.
+
+    NaN stays NaN, as it should: dropped, it would hide a diverged training.
+    """
+
+    def update(self, value: float | Tensor, weight: float | Tensor | None = None) -> None:
+        """Add a value (), whose weight is its tokens or sentences; without one it counts once."""
+        share = 1 if weight is None else weight
+        self.mean_value += value * share
+        self.weight += share
+
+
 class LabModule(pl.LightningModule):
     """The base class of the tasks' modules: what surrounds a training step.
 
     It clips, logs, schedules, divides the loss, and stops a diverged training.
 
     epoch_metric: the name of the mean NLL over an epoch.
-    training_nll: that mean so far. By default torchmetrics drops NaN, which would hide a diverged
-        training.
+    training_nll: that mean so far.
     """
 
     epoch_metric: ClassVar[str]
@@ -54,7 +65,7 @@ class LabModule(pl.LightningModule):
         super().__init__()
         self.model = speed_up(model)
         self.settings: Any = settings
-        self.training_nll = MeanMetric(nan_strategy=math.nan)
+        self.training_nll = WeightedMean()
         self._parts = PartSums()
 
     @classmethod

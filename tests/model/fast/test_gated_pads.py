@@ -1,4 +1,4 @@
-"""An LSTM that reads its pads behind closed gates, against packed sequences."""
+"""Recurrences that read their pads, an LSTM behind closed gates, against packed sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnlab.batch import Padding
 from attnlab.model.encoders.recurrent import RecurrentEncoder
 from attnlab.model.fast import encoder as module
 from attnlab.model.fast import speed_up
-from attnlab.model.fast.encoder import lstm_with_gated_pads
+from attnlab.model.fast.encoder import lstm_with_gated_pads, read_pads_last
 from attnlab.model.pads import read_real
 
 
@@ -32,6 +32,14 @@ def test_lstm_with_gated_pads_equals_packed_sequences_with_gradients(dtype, tole
         read_by(lstm_with_gated_pads, lstm, dtype), read_by(read_real, lstm, dtype), strict=True
     ):
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("cell", [torch.nn.GRU, torch.nn.RNN])
+def test_pads_read_last_equal_packed_sequences_with_gradients(cell):
+    layer = cell(3, 4, batch_first=True, dtype=torch.float64)
+    found = read_by(read_pads_last, layer, torch.float64)
+    for ours, theirs in zip(found, read_by(read_real, layer, torch.float64), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(

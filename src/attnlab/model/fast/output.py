@@ -13,7 +13,10 @@ from attnlab.model.outputs.likelihood import SummedLoss
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.output import Reading
 
-ROWS = 64  # of the logits, processed at a time, so that intermediate results stay small
+# Rows of the logits that are processed at a time. On a CPU intermediate results stay in its cache.
+# On a GPU, where each operation is a launch, they only need to fit into memory.
+ROWS = 64
+ROWS_ON_GPU = 8192
 
 
 class FastLinearOutput(LinearOutput):
@@ -63,7 +66,8 @@ class _LinearNll(torch.autograd.Function):
         nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         uniform = nll.clone()  # the cross-entropy against 1 / V
         spread = label_smoothing / logits.shape[1]
-        for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
+        size = ROWS if logits.is_cpu else ROWS_ON_GPU
+        for rows, its_labels in zip(logits.split(size), labels.split(size), strict=True):
             z = rows.to(nll.dtype)
             its_labels = its_labels.unsqueeze(1)
             probabilities = z.softmax(-1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from torch import Tensor
-from torchmetrics import MeanMetric, Metric
+from torchmetrics import Metric
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
@@ -18,7 +17,7 @@ from attnlab.tasks.translation.settings import (
 )
 from attnlab.training.attention_losses.attention_loss import Links, Looks, linked_places
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.module import LabModule
+from attnlab.training.module import LabModule, WeightedMean
 from attnlab.training.teacher_forcing import toss
 
 
@@ -51,7 +50,7 @@ class Seq2SeqModule(LabModule):
         self.references = references
         self.seed = seed
         self.links = links
-        self.validation_nll = MeanMetric(nan_strategy=math.nan)
+        self.validation_nll = WeightedMean()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
