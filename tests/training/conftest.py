@@ -150,7 +150,10 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         built = tiny_model(
             seed=seed, dropout=dropout, dtype=torch.float32, **sizes, **(model or {})
         ).train()
-        validation, decode = prepared.split("validation"), prepared.target_tokenizer.decode
+        validation = prepared.split("validation")
+
+        def decode(rows: Sequence[int], targets: Sequence[list[int]]) -> list[str]:
+            return [prepared.target_tokenizer.decode(target) for target in targets]
 
         def references(rows: Sequence[int]) -> list[str]:
             return [validation.target_text(row) for row in rows]
