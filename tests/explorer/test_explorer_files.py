@@ -104,6 +104,18 @@ def test_csv_of_one_step_has_a_cell_a_component(visit, translator, tmp_path):
     assert np.isfinite(numbers).all()
 
 
+@pytest.mark.parametrize(("view", "is_saved"), [("Heat map", False), ("Beam", True)])
+def test_picture_and_numbers_are_saved_where_a_view_has_some(visit, translator, view, is_saved):
+    seen = visit({"a": translator(decoder="no_attention")})
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name=view).click()
+    seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{view}')").wait_for()
+    seen.settle()
+    for name in ("PNG", "CSV"):
+        button = seen.page.get_by_role("button", name=name, exact=True)
+        assert button.is_enabled() == is_saved, name
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_csv_of_every_view_has_no_number_as_text(visit, translator, tmp_path, view):
     seen = visit({"a": translator(), "b": translator(attention="dot", projection=3)})

@@ -11,6 +11,7 @@ from attnlab.evaluation.edit_alignment import (
     wrong_tokens,
 )
 from attnlab.plots.heat_map_html import heat_map_page
+from attnlab.plots.labels import visible
 from attnlab.tasks.translation.explorer_page import first_pairs
 
 # What a heat map shows, as text that does not depend on the program that drew it.
@@ -75,6 +76,28 @@ def test_source_of_a_test_pair_shows_known_links_and_wrong_words(
     assert drawn == drawn_by_python(browser, expected)
     assert drawn["links"]
     assert any(is_wrong for _, is_wrong in drawn["labels"])
+
+
+NO_MAP = {
+    "en-US": "This model has no attention.",
+    "ko-KR": "이 모델에는 어텐션이 없습니다.",
+}
+
+
+@pytest.mark.parametrize("locale", NO_MAP)
+def test_model_without_attention_has_a_sentence_in_place_of_a_map(visit, translator, locale):
+    ours = translator(decoder="no_attention")
+    seen = visit({"a": ours}, locale=locale)
+    seen.open("May 13, 2026")
+    figure = seen.page.locator("figure[data-key=own]")
+    assert figure.locator("p").inner_text() == NO_MAP[locale]
+    assert figure.locator("[class*=heat-]").count() == 0
+    # The steps can still be chosen, for the panel of likeliest tokens
+    tokens = ours("May 13, 2026").tokens
+    figure.get_by_role("button").nth(1).click()
+    seen.settle()
+    assert figure.locator("[aria-pressed=true]").inner_text() == visible(tokens[1])
+    assert seen.page.locator(".panel h2 .token").inner_text() == tokens[1]
 
 
 def test_relative_colours_are_a_state_of_the_page(visit, translator):

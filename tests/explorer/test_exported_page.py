@@ -99,6 +99,14 @@ def test_every_view_but_the_losses_is_there_for_several_models(opened, translato
     assert seen.page.get_by_role("alert").count() == 0
 
 
+def test_model_without_attention_has_no_map_to_save(opened, translator):
+    seen = opened({"a": translator(decoder="no_attention")})
+    seen.type(TEXT)
+    seen.page.get_by_text("This model has no attention.").wait_for()
+    for name in ("PNG", "CSV"):
+        assert seen.page.get_by_role("button", name=name, exact=True).is_disabled()
+
+
 def test_one_step_has_the_numbers_of_python(opened, translator):
     ours = translator()
     seen = opened({"a": ours})

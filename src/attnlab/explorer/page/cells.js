@@ -94,15 +94,14 @@ export function cells(name, { source, target, attention }, { selected, onselect,
   }
 
   function reading(found) {
-    if (attention === null || !found || found[0] >= rows || found[1] >= columns) return say("mapHint");
+    if (!found || found[0] >= rows || found[1] >= columns) return say("mapHint");
     const [row, column] = found;
     return `${label(target[row])} ← ${label(source[column])}: ${attention[row][column].toFixed(4)}`;
   }
 
-  const body = attention === null ? h("p", { class: "quiet" }, say("noAttention")) : drawing();
   return {
     hint: h("p", { class: "heat-hint", "aria-hidden": "true" }, say("scrollHint", columns)),
-    body: h("div", { class: "heat-scroll" }, h("div", { class: "heat-grid" }, h("div", { class: "heat-corner" }), heads, labels, body)),
+    body: h("div", { class: "heat-scroll" }, h("div", { class: "heat-grid" }, h("div", { class: "heat-corner" }), heads, labels, drawing())),
     reading: reading(cursors.get(name)),
   };
 }

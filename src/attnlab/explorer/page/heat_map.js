@@ -6,6 +6,7 @@ import { h, scrolling } from "explorer/dom.js";
 import { LEVELS } from "explorer/colours.js";
 import { label, terminalColumns } from "explorer/labels.js";
 import { lines } from "explorer/lines.js";
+import { stepButtons } from "explorer/step_buttons.js";
 import { say } from "explorer/words.js";
 
 let asLines = false;
@@ -16,6 +17,8 @@ export function drawLines(wanted) {
 }
 
 /**
+ * The figure; a model without attention has a sentence in its place.
+ *
  * @param {string} name of the map on its page
  * @param {{source, target, attention, log_probs}} answer as the server gives it
  * @param {{selected, onselect, changed, marks, title, abreast, ever}} options: a target token's number, what a click on one
@@ -25,8 +28,10 @@ export function drawLines(wanted) {
  */
 export function heatMap(name, answer, { selected = null, onselect = null, changed = [], marks = null, title = null, abreast = 1, ever = null } = {}) {
   const { source, target, attention } = answer;
+  if (attention === null) return withoutMap(name, target, { selected, onselect, title });
+
   const options = { selected, onselect, changed: new Set(changed), wrong: new Set(marks?.wrong ?? []), marks };
-  const draw = asLines && attention ? lines : cells;
+  const draw = asLines ? lines : cells;
   const { hint, body, reading } = draw(name, answer, options);
 
   const targets = ever ?? [target];
@@ -37,11 +42,19 @@ export function heatMap(name, answer, { selected = null, onselect = null, change
 
   return h("figure", { class: "map heat-map", "data-key": name, style: sizes },
     title && h("figcaption", {}, title),
-    attention && hint,
+    hint,
     body,
-    attention && h("output", { "aria-live": "polite" }, reading),
-    attention && legend(marks),
-    attention && table(name, answer));
+    h("output", { "aria-live": "polite" }, reading),
+    legend(marks),
+    table(name, answer));
+}
+
+/** What stands in place of a map; steps are chosen by buttons there. */
+function withoutMap(name, target, { selected, onselect, title }) {
+  return h("figure", { class: "map", "data-key": name },
+    title && h("figcaption", {}, title),
+    h("p", { class: "quiet" }, say("noAttention")),
+    onselect && stepButtons(target, selected, onselect));
 }
 
 /** The scale, and the marks that the map has. */

@@ -17,14 +17,15 @@ export function takeAway(now, { view, views, base, loaded, models }, { update, u
   const panel = () => document.getElementById("view");
   const hasText = now.text.trim() !== "";
   const tables = view.tables && loaded !== null ? view.tables(now, loaded, models) : [];
+  const isEmpty = tables.length === 0; // such as the heat map of a model without attention, which is a sentence
   const button = (name, onclick, disabled = false) => h("button", { type: "button", onclick, disabled }, name);
   return h("div", { class: "switches" },
     base !== null && [drawnAs(now, update), relativeBox(now, base, update)],
     !isSaved && h("span", { class: "together" }, button(say("undo"), undo, !canUndo()), button(say("redo"), redo, !canRedo())),
     hasText && [
       !isSaved && button(say("copyLink"), (event) => copyLink(event.currentTarget, update)),
-      button("PNG", () => savePicture(panel())),
-      button("CSV", () => saveCsv(csvOf(tables)), tables.length === 0),
+      button("PNG", () => savePicture(panel()), isEmpty),
+      button("CSV", () => saveCsv(csvOf(tables)), isEmpty),
       !isSaved && !isExported && button(say("saveHtml"), async () => savePage(await recorded(() => askAll(now, views, models)), JSON.stringify(now))),
     ]);
 }

@@ -6,6 +6,7 @@ import { changesOf, changesPanel, digits, isChanged, sliders } from "explorer/ch
 import { effectsTable, mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
+import { stepButtons } from "explorer/step_buttons.js";
 import { say } from "explorer/words.js";
 
 const question = (state) =>
@@ -34,9 +35,7 @@ export const weights = {
         changesPanel("attentionOfAllSteps", state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
           onclick: () => update({ weights: null, changes: null }) }, say("reset"))),
         h("hr", {}),
-        h("div", { class: "steps", role: "group", "aria-label": say("chooseStep") }, base.target.map((token, i) =>
-          h("button", { type: "button", "aria-pressed": String(i === step), class: state.weights?.[i] ? "changed" : "",
-            onclick: () => update({ step: i }) }, h("bdi", {}, token)))),
+        stepButtons(base.target, step, (each) => update({ step: each }), (each) => Boolean(state.weights?.[each])),
         h("p", { class: "quiet" }, say("weightsHint")),
         sliders(base.source, row, put),
         !isSaved && h("div", { class: "controls" },
