@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import EOS, UNK, Batch, Padding
+from attnlab.model.outputs.linear import LinearOutput
+from attnlab.model.outputs.output import Reading
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Copier(nn.Module):
         super().__init__()
         self.attends = attends
         self.padding = Padding()
-        self.output = nn.Linear(1, vocabulary_size)
+        self.output = LinearOutput(readout_size=1, target_vocabulary_size=vocabulary_size)
         for parameter in self.output.parameters():
             nn.init.zeros_(parameter)
 
@@ -61,6 +63,5 @@ class Copier(nn.Module):
 
     def forward(self, batch: Batch) -> SimpleNamespace:
         """It has no opinion of references: each token of the vocabulary is as likely as another."""
-        return SimpleNamespace(
-            readout=torch.zeros(*batch.target_input.shape, 1), attention_weights=None
-        )
+        reading = Reading(torch.zeros(*batch.target_input.shape, 1))
+        return SimpleNamespace(reading=reading, attention_weights=None)
