@@ -10,7 +10,7 @@ from attnlab.model.outputs.output import Output, Reading
 
 
 class CappedOutput(Output[Reading]):
-    """z = C tanh((W r + b) / C): no logit is larger than the cap (Bello et al. 2017, A.1).
+    """z = C tanh((W r + b) / C): no logit is larger than the cap (Gemma Team 2024, section 2).
 
     Args:
         cap: C.
