@@ -29,7 +29,8 @@ from attnlab.model.scopes import LocalP
 from attnlab.tasks.translation.translator import Translator
 from explored_models import build_character_translator, build_review_classifier
 
-ROWS, _ = covering_array()
+# Every pair of choices, with the output that the engine has.
+ROWS = [row | {"output": "linear"} for row in covering_array()[0]]
 TEXTS = ("a b c d", "g", "f e e d a b c")
 SOURCE = WordTrainer(split="whitespace", min_frequency=1).train(["a b c d e f g"])
 TARGET = WordTrainer(split="whitespace", min_frequency=1).train(["v w x y z"])
