@@ -35,7 +35,7 @@ def reading() -> CopyReading:
 
 
 def labels() -> torch.Tensor:
-    """The first five stand in the source, the others need not."""
+    """(N,), drawn from the whole vocabulary."""
     random = torch.Generator().manual_seed(2)
     return torch.randint(V, (N,), generator=random)
 
@@ -59,7 +59,7 @@ def test_pointer_generator_mixes_writing_and_copying(output, reading):
 
 
 def test_loss_of_the_labels_alone_is_that_of_the_whole_distribution(output, reading):
-    for row in range(5):
+    for row in range(5):  # these labels can be copied, others perhaps not
         reading.source[row, row % S] = labels()[row]
     whole = smoothed_nll(output(reading), labels(), 0.0)
     alone = output.summed_loss(reading, labels(), 0.0)

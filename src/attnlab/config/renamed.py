@@ -35,8 +35,8 @@ _NEW_TARGETS = {
     f"{_WRAPPERS}Adagrad": "torch.optim.Adagrad",
 }
 _COVERAGE = "attnlab.model.attention.attention.Coverage"
-_PLAIN_OUTPUT = "attnlab.model.outputs.linear.LinearOutput"
 _NEW_COVERAGE = "attnlab.model.histories.coverage.Coverage"
+_PLAIN_OUTPUT = "attnlab.model.outputs.linear.LinearOutput"
 
 
 def new_name(path: str) -> str | None:

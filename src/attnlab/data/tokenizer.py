@@ -71,14 +71,18 @@ class Tokenizer:
 
     def encode_rows(self, texts: Sequence[str], words: Words | None = None) -> Ragged:
         """As `encode_ids`, as one flat array, which is faster."""
+        encoded = self._encode(texts)
+        if self.numbered:
+            self._number(encoded, texts, words)
+        return encoded
+
+    def _encode(self, texts: Sequence[str]) -> Ragged:
+        """The ids of each text, with `<unk>` for each unknown word."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         rows = Ragged.from_rows([encoding.ids for encoding in encodings])
         # Text that reads like a special token is unknown text.
         ids = np.where(rows.values <= EOS + self.numbered, UNK, rows.values)
-        encoded = Ragged(ids, rows.offsets)
-        if self.numbered:
-            self._number(encoded, texts, words)
-        return encoded
+        return Ragged(ids, rows.offsets)
 
     def _number(self, encoded: Ragged, texts: Sequence[str], words: Words | None) -> None:
         """Put the ids of numbered unknown words into encoded texts, in place."""
@@ -93,10 +97,7 @@ class Tokenizer:
         """The numbered unknown words of sources, as tokens; `decode` takes those of a source."""
         if not self.numbered:
             return [()] * len(texts)
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        rows = Ragged.from_rows([encoding.ids for encoding in encodings])
-        ids = np.where(rows.values <= EOS + self.numbered, UNK, rows.values)
-        return self._first_ones(self._unknown(Ragged(ids, rows.offsets), texts))
+        return self._first_ones(self._unknown(self._encode(texts), texts))
 
     def _unknown(self, encoded: Ragged, texts: Sequence[str]) -> list[dict[int, str]]:
         """{place of a token: unknown word} of each text."""

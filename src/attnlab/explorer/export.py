@@ -497,22 +497,6 @@ POLICY = (
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
-# Names of symbols that only a server computes: those of an output that the engine does not have,
-# and of parts from outside.
-OF_THE_SERVER_ALONE = tuple(
-    f'"sym.{name}"'
-    for name in (
-        "written",
-        "copied",
-        "mixed",
-        "copy_gate_w",
-        "copy_gate_sum",
-        "copy_gate",
-        "handed_context",
-        "fed",
-    )
-)
-
 # A file has no addresses for its modules: each becomes a data: URL.
 IMPORT_MAP = """
 const imports = {};
@@ -542,10 +526,6 @@ def page_modules() -> dict[str, str]:
     modules = {}
     for path in sorted(PAGE.rglob("*.js")):
         modules[f"explorer/{path.relative_to(PAGE).as_posix()}"] = path.read_text("utf-8")
-    words = modules["explorer/words.js"].splitlines(keepends=True)
-    modules["explorer/words.js"] = "".join(
-        line for line in words if not line.strip().startswith(OF_THE_SERVER_ALONE)
-    )
     for path in sorted(ENGINE.glob("*.js")):
         # A module in a data: URL has no neighbours.
         text = re.sub(r'from "\./', 'from "explorer/engine/', path.read_text("utf-8"))

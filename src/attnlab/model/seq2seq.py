@@ -273,19 +273,16 @@ class Seq2Seq(nn.Module):
 
     def _read_all(self, outputs: list[StepOutput], memory: Memory) -> Reading:
         """What the output reads of all steps at once, from the output of each: (B, T, ...)."""
+        hidden = torch.stack([output.hidden for output in outputs], dim=1)
+        tokens = torch.stack([output.token for output in outputs], dim=1)
         contexts = [output.context for output in outputs if output.context is not None]
-        weights = [
-            output.attention_weights
-            for output in outputs
-            if self.output.needs_attention and output.attention_weights is not None
-        ]
-        all_steps = StepOutput(
-            hidden=torch.stack([output.hidden for output in outputs], dim=1),
-            context=torch.stack(contexts, dim=1) if contexts else None,
-            token=torch.stack([output.token for output in outputs], dim=1),
-            attention_weights=torch.stack(weights, dim=2) if weights else None,
-        )
-        return self._read(all_steps, memory)
+        context = torch.stack(contexts, dim=1) if contexts else None
+
+        weights = None
+        if self.output.needs_attention:
+            of_steps = [output.attention_weights for output in outputs]
+            weights = torch.stack([each for each in of_steps if each is not None], dim=2)
+        return self._read(StepOutput(hidden, context, tokens, weights), memory)
 
     def _feed(self, reading: Reading, state: DecoderState) -> DecoderState:
         """The state with what this step feeds to the next."""

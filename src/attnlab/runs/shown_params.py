@@ -31,9 +31,8 @@ _GROUPS = (
     "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
     "model/normaliser", "model/scope", "model/history", "model/heads", "model/encoder",
     "model/bridge", "model/decoder", "model/readout", "model/output",
-    "model/input_feeding",
-    "model/initialisation", "training/teacher_forcing", "training/optimizer", "training/schedule",
-    "data/tokenizer",
+    "model/input_feeding", "model/initialisation", "training/teacher_forcing",
+    "training/optimizer", "training/schedule", "data/tokenizer",
 )  # fmt: skip
 # Sections that decide no result.
 _BESIDE_THE_EXPERIMENT = (

@@ -29,7 +29,7 @@ def summed_loss(
 def real_places(batch: Batch) -> Tensor:
     """(N,), where the real target tokens stand in the flattened (B, T).
 
-    A GPU that were asked how many there are would be waited for; the batch knows their number.
+    Asking a GPU how many there are would wait for it; the batch knows their number.
     """
     real_first = (~batch.target_mask).flatten().byte().argsort(stable=True)
     return real_first[: batch.num_target_tokens]

@@ -1,7 +1,7 @@
 """Recurrences over padded batches in place of packed sequences.
 
-On a CPU these are slower than oneDNN's recurrence; on a GPU they wait for the lengths, and take one
-copy for each length.
+On a CPU, packed sequences are slower than oneDNN's recurrence. On a GPU they wait for the lengths,
+and copy once for each length.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class SummedLoss(NamedTuple):
     nll: Tensor  # (), the true negative log-likelihood, what is reported
 
 
-def in_single(x: Tensor) -> Tensor:
+def at_least_single(x: Tensor) -> Tensor:
     """x in single precision at least, in which sums of many small probabilities stay exact."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
-from attnlab.model.outputs.likelihood import SummedLoss, in_single, smoothed_nll
+from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     def summed_loss(self, reading: ReadingT, labels: Tensor, label_smoothing: float) -> SummedLoss:
         """The loss of N tokens, whose labels are (N,); see `attnlab.training.loss.summed_loss`."""
-        log_probabilities = in_single(self(reading)).log_softmax(-1)
+        log_probabilities = at_least_single(self(reading)).log_softmax(-1)
         return smoothed_nll(log_probabilities, labels, label_smoothing)
 
 

@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
-from attnlab.model.outputs.likelihood import SummedLoss, in_single, smoothed_nll
+from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
 from attnlab.model.outputs.output import Output, Reading
 
 
@@ -58,8 +58,9 @@ class PointerGenerator(Output[CopyReading]):
         # 1. The gate reads what the readout reads.
         known = [step.hidden, step.token]
         if step.context is not None:
-            known.insert(0, step.context)
+            known = [step.context, *known]
         gate = self.gate(torch.cat(known, dim=-1)).squeeze(-1)  # (B,) or (B, T)
+
         # 2. Copying goes by the attention weights, (B, N, S) or (B, N, T, S).
         weights = step.attention_weights.mean(1)
         assert memory.source is not None
@@ -70,7 +71,7 @@ class PointerGenerator(Output[CopyReading]):
 
     def forward(self, reading: CopyReading) -> Tensor:
         """The log-probabilities (..., V)."""
-        written = in_single(self.generator(reading.readout)).log_softmax(-1)
+        written = at_least_single(self.generator(reading.readout)).log_softmax(-1)
         copied = torch.zeros_like(written)
         copied = copied.scatter_add(-1, reading.source, reading.weights.to(copied.dtype))
         gate = reading.gate.unsqueeze(-1)
@@ -86,7 +87,7 @@ class PointerGenerator(Output[CopyReading]):
         if label_smoothing:
             return smoothed_nll(self(reading), labels, label_smoothing)
         labels = labels.unsqueeze(1)  # (N, 1)
-        logits = in_single(self.generator(reading.readout))
+        logits = at_least_single(self.generator(reading.readout))
         written = logits.log_softmax(-1).gather(1, labels).squeeze(1)
         is_label = reading.source == labels  # (N, S)
         copied = (reading.weights.to(written.dtype) * is_label).sum(1)
@@ -101,7 +102,7 @@ def _either(gate: Tensor, written: Tensor, copied: Tensor) -> Tensor:
         written: log-probabilities of writing.
         copied: probabilities of copying, which are often 0.
     """
+    gate = at_least_single(gate)
     # The least normal number in place of 0 keeps the gradient finite.
-    gate = in_single(gate)
     log_copied = copied.clamp(min=torch.finfo(copied.dtype).tiny).log()
     return torch.logaddexp(logsigmoid(gate) + written, logsigmoid(-gate) + log_copied)

@@ -103,6 +103,7 @@ def attention_maps(
     device = next(model.parameters()).device
     batch = split.batch(np.asarray(rows), model.padding).to(device)
     found = search(model, batch.source, batch.source_mask, with_attention=True)
+    to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, replace_unknown=False)
     maps = []
     for i, row in enumerate(rows):
         best = found[i][0]
@@ -114,8 +115,7 @@ def attention_maps(
         reference_ids = [*split.target[row].tolist(), EOS]
         places = places_in_reference(target_ids, reference_ids)
         source_text = split.source_text(row)
-        (words,) = data.source_tokenizer.numbered_words([source_text])
-        hypothesis = data.target_tokenizer.decode(best.tokens, numbered=words)
+        hypothesis = to_text(best, batch.source[i], source_text)
         attention_map = AttentionMap(
             source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
             target_tokens=data.target_tokenizer.tokens(target_ids),
