@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -75,5 +76,14 @@ def running(folder: Path, *command: str, tracker: str | None = None) -> Iterator
             wait_for_port(port, process, log)
             yield f"http://127.0.0.1:{port}"
         finally:
-            os.killpg(process.pid, 15)
-            process.wait(30)
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a server and its workers, by force where a busy machine keeps it from ending itself."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
