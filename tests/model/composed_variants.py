@@ -49,6 +49,8 @@ SMALL = {
     "reach": 1,
     "filters": 3,
     "initial_bias": 0.5,
+    "self_attention_heads": 2,
+    "feed_forward_size": 5,
 }
 COPIES = ("pointer_generator",)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8

@@ -192,7 +192,7 @@ class Task(ABC, Generic[DataT]):
             if part is None:
                 continue
             setting = getattr(part.target, "longest_source", None)
-            if setting is not None:
+            if setting is not None and part.values[setting] is not None:
                 self._check_longest_source(part, setting, data)
 
     def _check_longest_source(self, part: Part[Any], setting: str, data: DataT) -> None:

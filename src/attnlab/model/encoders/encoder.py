@@ -42,7 +42,8 @@ class Encoder(nn.Module, ABC):
     (`embedding_size`, `layers`, `dropout`, ...), as long as nothing else is chosen for it.
 
     longest_source: the name of its setting that limits the tokens of a source, `<eos>` included,
-        such as the number of learnt positions; None where any source can be read.
+        such as the number of learnt positions; None where any source can be read. The setting may
+        be null, too, for no limit.
     output_size: width D of the vectors.
     state_shape: layers, width and kind of the final state.
     backward_size: width of `Encoded.backward`; 0 where nothing is read backwards.

@@ -1,0 +1,154 @@
+"""The Transformer's encoder: blocks of self-attention.
+
+Axes: B batch, S source length, E width of everything.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from attnlab.batch import PAD, Padding
+from attnlab.model.attention.memory import count_positions
+from attnlab.model.dropout import Rate, dropout_of_words
+from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.recurrence import RecurrentState, StateShape
+from attnlab.model.transformer.layers import (
+    FeedForward,
+    NormPlace,
+    Residual,
+    SelfAttention,
+    last_norm,
+)
+from attnlab.model.transformer.positions import LearnedPositions, PositionKind, positions_of
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and a feed-forward network (Vaswani et al. 2017, section 3.1)."""
+
+    def __init__(
+        self,
+        attention: SelfAttention,
+        size: int,
+        feed_forward_size: int,
+        norm: NormPlace,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.around_attention = Residual(size, norm, dropout)
+        self.feed_forward = FeedForward(size, feed_forward_size)
+        self.around_feed_forward = Residual(size, norm, dropout)
+
+    def forward(self, x: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
+        """x (B, S, E) at positions (B, S) -> (B, S, E); seen as for `SelfAttention.attend`."""
+
+        def look(x: Tensor) -> Tensor:
+            return self.attention.attend(*self.attention.project(x, positions), seen)
+
+        x = self.around_attention(x, look)
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+class SelfAttentionEncoder(Encoder):
+    """Blocks in which each token looks at all others (Vaswani et al. 2017, section 3.1).
+
+    The final state is the mean of the outputs over the real tokens, one layer of it (its paper has
+    none; Gehring et al. 2017, "A Convolutional Encoder", section 3.1, begins with a mean).
+
+    Args:
+        embedding_size: width E of embeddings, blocks and outputs (there d_model).
+        blocks: their number.
+        self_attention_heads: N of each layer, which share the width.
+        feed_forward_size: inner width of the feed-forward networks.
+        positions: `sinusoidal` (Vaswani et al. 2017, section 3.5), `learned` (Gehring et al. 2017),
+            or `rotary` (Su et al. 2021).
+        longest: the number of learned positions, `<eos>` included; None for the others, which have
+            no limit.
+        norm: whether a layer norm stands `before` or `after` each sublayer.
+        word_dropout: of whole words, their embeddings.
+        dropout: on the sum of embeddings and positions.
+        block_dropout: on what each sublayer adds.
+    """
+
+    longest_source = "longest"
+
+    embedding: nn.Embedding
+
+    def __init__(
+        self,
+        embedding_size: PositiveInt,
+        blocks: PositiveInt,
+        self_attention_heads: PositiveInt,
+        feed_forward_size: PositiveInt,
+        positions: PositionKind,
+        longest: PositiveInt | None,
+        norm: NormPlace,
+        word_dropout: Rate,
+        dropout: Rate,
+        block_dropout: Rate,
+        *,
+        source_vocabulary_size: int,
+        padding: Padding,
+    ) -> None:
+        super().__init__()
+        self.skips_pads = padding.recurrence == "skip"
+        self.output_size = embedding_size
+        self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
+
+        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        draw_scaled(self.embedding)
+        self.scale = math.sqrt(embedding_size)
+        self.positions = positions_of(
+            positions, embedding_size, self_attention_heads, longest, "model.encoder.longest"
+        )
+        self.dropout = dropout_of_words(word_dropout, dropout)
+        self.blocks = nn.ModuleList(
+            EncoderBlock(
+                SelfAttention(embedding_size, self_attention_heads, self.positions),
+                embedding_size,
+                feed_forward_size,
+                norm,
+                block_dropout,
+            )
+            for _ in range(blocks)
+        )
+        self.norm = last_norm(embedding_size, norm)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the encoded source: source (B, S) and its mask (B, S).
+
+        Where pads are skipped, no token looks at one, and outputs at pads are zero; where they are
+        read, they are tokens like others, behind the last one.
+        """
+        # 1. Embed, and mark the positions, which count real tokens.
+        positions = count_positions(source_mask)
+        if self.skips_pads and isinstance(self.positions, LearnedPositions):
+            positions = positions.masked_fill(~source_mask, 0)  # a pad may stand beyond the longest
+        x = self.positions.added(self.scale * self.embedding(source), positions)
+        x = self.dropout(x)
+
+        # 2. Block by block, each token looks at all that may be seen.
+        seen = source_mask[:, None, None] if self.skips_pads else None
+        for block in self.blocks:
+            x = block(x, positions, seen)
+        outputs = self.norm(x)
+
+        # 3. The mean stands for the sentence.
+        real = source_mask if self.skips_pads else torch.ones_like(source_mask)
+        outputs = outputs.masked_fill(~real.unsqueeze(2), 0)
+        mean = outputs.sum(1) / real.sum(1, keepdim=True)
+        return Encoded(outputs, RecurrentState(mean.unsqueeze(0)))
+
+
+def draw_scaled(embedding: nn.Embedding) -> None:
+    """Draw an embedding whose vectors are going to be multiplied by √E, as N(0, 1) after it.
+
+    An output layer may share them (Vaswani et al. 2017, section 3.4).
+    """
+    nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
+    with torch.no_grad():
+        embedding.weight[PAD].zero_()

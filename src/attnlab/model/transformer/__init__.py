@@ -1,0 +1,1 @@
+"""The layers of a Transformer, which its encoder and its decoder share."""

@@ -1,0 +1,91 @@
+"""Self-attention, the feed-forward network, and the sum and norm around each.
+
+Axes: B batch, T length, E width, N heads, d width of a head (E / N).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from attnlab.model.dropout import Dropout
+from attnlab.model.transformer.positions import Positions
+
+NormPlace = Literal["before", "after"]
+
+
+class SelfAttention(nn.Module):
+    """concat(head_1, ..., head_N) W_O, head_i = softmax(Q_i K_iᵀ / √d) V_i of the same vectors.
+
+    Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
+    """
+
+    def __init__(self, size: int, heads: int, positions: Positions) -> None:
+        super().__init__()
+        if size % heads:
+            raise ValueError(
+                f"the heads share the width, so that embedding_size must be a multiple of "
+                f"self_attention_heads, got {size} and {heads}"
+            )
+        self.heads = heads
+        self.W_QKV = nn.Linear(size, 3 * size, bias=False)
+        self.W_O = nn.Linear(size, size, bias=False)
+        self._positions = [positions]  # a part of the whole model, and not of each layer
+
+    def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors (B, T, E) at positions (B, T) -> queries, keys and values, each (B, N, T, d)."""
+        query, key, value = (
+            each.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for each in self.W_QKV(x).chunk(3, dim=2)
+        )
+        (marks,) = self._positions
+        return marks.turned(query, positions), marks.turned(key, positions), value
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None) -> Tensor:
+        """Each query's average of the values it may see: (B, T, E).
+
+        seen: bool, over (B, N, T, S) or what broadcasts to it; None where each sees all.
+        """
+        heads = scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        return self.W_O(heads.transpose(1, 2).flatten(2))
+
+
+class FeedForward(nn.Sequential):
+    """max(0, x W_1 + b_1) W_2 + b_2, for each token by itself (Vaswani et al. 2017, equation 2)."""
+
+    def __init__(self, size: int, inner_size: int) -> None:
+        super().__init__(nn.Linear(size, inner_size), nn.ReLU(), nn.Linear(inner_size, size))
+
+
+class Residual(nn.Module):
+    """What a sublayer finds is added to what it read, with a layer norm.
+
+    LayerNorm(x + f(x)), the norm `after` the sum (Vaswani et al. 2017, section 3.1), or
+    x + f(LayerNorm(x)), the norm `before` the sublayer, which learns without a long warm-up (Xiong
+    et al. 2020). Dropout is on f(x).
+    """
+
+    def __init__(self, size: int, place: NormPlace, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        self.place = place
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.place == "before":
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+def last_norm(size: int, place: NormPlace) -> nn.Module:
+    """What stands behind the last layer: where the norms stand before the sublayers, one more."""
+    return nn.LayerNorm(size) if place == "before" else nn.Identity()
+
+
+def causal(length: int, device: torch.device) -> Tensor:
+    """(T, T) bool: each position sees itself and those before it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
