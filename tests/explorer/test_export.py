@@ -27,7 +27,11 @@ from explored_models import BEAM, build_character_translator, build_review_class
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
-NOT_EXPORTED = {("model/encoder", "self_attention"), ("model/output", "pointer_generator")}
+NOT_EXPORTED = {
+    ("model/decoder", "transformer"),
+    ("model/encoder", "self_attention"),
+    ("model/output", "pointer_generator"),
+}
 PAGE_AND_ENGINE = 300_000  # bytes, without the weights
 
 

@@ -17,7 +17,9 @@ from attnlab.batch import Padding
 
 Row = dict[str, Any]
 
-_DECODERS = [(name, context) for name in usual_first("decoder") for context in contexts_of(name)]
+# A Transformer's decoder has no cells, state and bridge; test_transformer.py has its own choices.
+RECURRENT = [name for name in usual_first("decoder") if name != "transformer"]
+_DECODERS = [(name, context) for name in RECURRENT for context in contexts_of(name)]
 ATTENDING = [choice for choice in _DECODERS if attends(choice[0])]
 WITHOUT_ATTENTION = [choice for choice in _DECODERS if not attends(choice[0])]
 WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from composed_variants import SMALL, composed, part_of
 from torch import nn
 
-from attnlab.batch import PAD, Padding
+from attnlab.batch import BOS, PAD, Padding
+from attnlab.config.binding import bind
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.encoders.self_attention import SelfAttentionEncoder
+from attnlab.model.fast import speed_up
+from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.transformer.positions import (
     RotaryPositions,
     Sinusoids,
 )
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.search.search import Hypothesis
 
 EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-10}
 SETTINGS: dict[str, Any] = {
@@ -181,3 +190,259 @@ def test_a_pad_stands_where_no_position_is_learned():
     found = encoder(source, mask)
     expected = encoder(batch.source, batch.source_mask)
     torch.testing.assert_close(found.outputs[:, :3], expected.outputs, **EXACT)
+
+
+# The decoder
+
+SETTINGS_OF_DECODER: dict[str, Any] = {
+    "embedding_size": 8,
+    "blocks": 2,
+    "self_attention_heads": 2,
+    "feed_forward_size": 12,
+    "alignment_block": 2,
+}
+
+
+def transformer(
+    padding: Padding = Padding(),  # noqa: B008 (frozen)
+    encoder: str = "self_attention",
+    seed: int = 3,
+    attention: str = "scaled_dot",
+    normaliser: str = "softmax",
+    scope: str = "global",
+    projection: int | None = None,
+    heads: int | None = 2,
+    readout: str = "state",
+    output: str = "linear",
+    **settings: Any,
+) -> Seq2Seq:
+    """A small Transformer, with any attention to the source."""
+    of_encoder = {"embedding_size": 8, "blocks": 2, "self_attention_heads": 2}
+    if encoder != "self_attention":
+        of_encoder = {"embedding_size": 8, "hidden_size": 3}  # outputs of another width
+    torch.manual_seed(seed)
+    of_decoder = {"positions": "sinusoidal", **SETTINGS_OF_DECODER, **settings}
+    model = Part(
+        Seq2Seq,
+        "model",
+        encoder=part_of("encoder", encoder, SMALL, **of_encoder),
+        bridge=part_of("bridge", "zero"),
+        attention=part_of("attention", attention),
+        projection=None if projection is None else part_of("projection", "linear", size=projection),
+        normaliser=part_of("normaliser", normaliser),
+        scope=part_of("scope", scope),
+        history=None,
+        heads=None if heads is None else part_of("heads", "multi", heads=heads, size=4),
+        decoder=part_of("decoder", "transformer", SMALL, **of_decoder),
+        readout=part_of("readout", readout),
+        output=part_of("output", output),
+        input_feeding=None,
+        tied_embeddings="none",
+        initialisation=None,
+    )
+    vocabularies = {"source_vocabulary_size": 40, "target_vocabulary_size": 40}
+    return model(**vocabularies, padding=padding).double().eval()
+
+
+@pytest.mark.parametrize("norm", ["before", "after"])
+def test_decoder_equals_torchs_own_with_its_weights(norm, pairs):
+    model = transformer(norm=norm)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    batch = make_batch(*pairs(), Padding(encoder="post"))
+    memory, _ = model.encode(batch.source, batch.source_mask)
+    encoded = model.encoder(batch.source, batch.source_mask).outputs
+    embedded = math.sqrt(8) * model.decoder.body.embedding(batch.target_input)
+    places = torch.arange(embedded.shape[1]).expand(embedded.shape[:2])
+    x = embedded + Sinusoids(8).added(torch.zeros_like(embedded), places)
+
+    theirs = torchs_decoder(model, norm)
+    ahead = nn.Transformer.generate_square_subsequent_mask(x.shape[1], dtype=torch.float64)
+    expected = theirs(x, encoded, tgt_mask=ahead, memory_key_padding_mask=~batch.source_mask)
+
+    found = model.forward(batch).reading.readout
+    real = batch.target_mask
+    torch.testing.assert_close(found[real], expected[real], **EXACT)
+    assert memory.of_each[1] is not memory.of_each[0]
+
+
+def torchs_decoder(model: Seq2Seq, norm: str) -> nn.TransformerDecoder:
+    """torch's decoder with the same weights, its further biases zero."""
+    layer = nn.TransformerDecoderLayer(
+        8, 2, 12, dropout=0.0, batch_first=True, norm_first=norm == "before", dtype=torch.float64
+    )
+    last = nn.LayerNorm(8, dtype=torch.float64) if norm == "before" else None
+    theirs = nn.TransformerDecoder(layer, 2, last).eval()
+    with torch.no_grad():
+        for their, our in zip(theirs.layers, model.decoder.blocks, strict=True):
+            their.self_attn.in_proj_weight.copy_(our.self_attention.W_QKV.weight)
+            their.self_attn.out_proj.weight.copy_(our.self_attention.W_O.weight)
+            looks = our.attention
+            into = [looks.W_Q.weight, looks.W_K.weight, looks.W_V.weight]
+            their.multihead_attn.in_proj_weight.copy_(torch.cat(into))
+            their.multihead_attn.out_proj.weight.copy_(looks.W_O.weight)
+            for attention in (their.self_attn, their.multihead_attn):
+                attention.in_proj_bias.zero_()
+                attention.out_proj.bias.zero_()
+            their.linear1.load_state_dict(our.feed_forward[0].state_dict())
+            their.linear2.load_state_dict(our.feed_forward[2].state_dict())
+            their.norm1.load_state_dict(our.around_self_attention.norm.state_dict())
+            their.norm2.load_state_dict(our.around_attention.norm.state_dict())
+            their.norm3.load_state_dict(our.around_feed_forward.norm.state_dict())
+        if last is not None:
+            last.load_state_dict(model.decoder.norm.state_dict())
+    return theirs
+
+
+# Each choice of each factor, and each pair of neighbours in a row, some time.
+CHOICES = [
+    {"attention": "bahdanau", "heads": None, "output": "pointer_generator"},
+    {"attention": "dot", "heads": None, "normaliser": "sparsemax", "positions": "rotary"},
+    {"attention": "general", "heads": None, "encoder": "gru", "scope": "local_m"},
+    {"attention": "concat", "heads": None, "encoder": "lstm", "readout": "tanh"},
+    {"attention": "location", "heads": None, "positions": "rotary", "norm": "after"},
+    {"attention": "scaled_dot", "normaliser": "entmax", "context": "blocks_and_readout",
+     "readout": "attentional", "encoder": "gru"},
+    {"attention": "scaled_dot", "scope": "local_p", "positions": "learned", "longest": 9},
+    {"attention": "cosine", "heads": None, "projection": 5, "normaliser": "top_k",
+     "encoder": "gru"},
+    {"attention": "bahdanau", "heads": 2, "alignment_block": 1, "norm": "after"},
+    {"attention": "dot", "normaliser": "softmax_with_sink", "readout": "maxout"},
+]  # fmt: skip
+PADDINGS = [
+    Padding("pre", "post"),
+    Padding("post", "pre"),
+    Padding("post", "post", attention_masked=False, recurrence="read"),
+    Padding("pre", "pre", recurrence="read"),
+]
+
+
+def named(choice: dict[str, Any]) -> str:
+    return "-".join(str(value) for value in choice.values())
+
+
+@pytest.mark.parametrize("padding", PADDINGS, ids=str)
+@pytest.mark.parametrize("choice", CHOICES, ids=named)
+def test_all_steps_at_once_are_the_steps_one_by_one(choice, padding, pairs):
+    """In values, weights and gradients."""
+    model = transformer(padding, **choice)
+    batch = make_batch(*pairs(), padding)
+    assert model.decoder.reads_all_steps_at_once
+    at_once = model.forward(batch)
+    one_by_one = model.forward(batch, feed_reference=torch.ones_like(batch.target_mask))
+    real = batch.target_mask
+    gradients = []
+    for unrolled in (at_once, one_by_one):
+        logits = model.output(unrolled.reading[real])
+        weight = torch.linspace(-1, 1, logits.numel(), dtype=torch.float64).view_as(logits)
+        loss = (logits * weight).sum()
+        known = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        gradients.append([each for each in known if each is not None])
+    torch.testing.assert_close(
+        model.output(at_once.reading[real]), model.output(one_by_one.reading[real]), **EXACT
+    )
+    torch.testing.assert_close(
+        at_once.attention_weights[real], one_by_one.attention_weights[real], **EXACT
+    )
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=named)
+def test_batch_is_as_each_sentence_alone(choice, pairs):
+    model = transformer(**choice)
+    sources, targets = pairs()
+    batch = make_batch(sources, targets, Padding())
+    together = model.forward(batch)
+    logits = model.output(together.reading)
+    for row, pair in enumerate(zip(sources, targets, strict=True)):
+        alone = model.forward(make_batch([pair[0]], [pair[1]], Padding()))
+        expected = model.output(alone.reading)[0]
+        torch.testing.assert_close(logits[row][batch.target_mask[row]], expected, **EXACT)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=named)
+def test_searches_agree(choice, pairs):
+    """Greedy search is a beam of one, and a wide beam finds a sentence's own log-probability."""
+    model = transformer(**choice)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 2  # decided
+    batch = make_batch(*pairs(), Padding())
+    searches = [GreedySearch(6), BeamSearch(1, 0.0, 6), BeamSearch(3, 0.0, 6)]
+    with torch.no_grad():
+        found = [search(model, batch.source, batch.source_mask) for search in searches]
+    for source, *hypotheses in zip(pairs()[0], *found, strict=True):
+        greedy, one, wide = (each[0] for each in hypotheses)
+        assert greedy.tokens == one.tokens
+        assert wide.score >= one.score - 1e-6
+        assert abs(log_probability(model, source, wide) - wide.score) < 1e-6
+
+
+def log_probability(model: Seq2Seq, source: list[int], found: Hypothesis) -> float:
+    """As the search has it, which never writes a pad or `<bos>`."""
+    batch = make_batch([source], [found.tokens], Padding())
+    logits = model.output(model.forward(batch).reading)[0].detach()
+    logits[:, [PAD, BOS]] = -torch.inf
+    log_probabilities = logits.log_softmax(-1)
+    written = len(found.tokens) + found.finished
+    labels = batch.target_output[0, :written]
+    return float(log_probabilities[range(written), labels].sum())
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=named)
+def test_fast_model_is_the_plain_one(choice, pairs):
+    plain, fast = transformer(**choice), transformer(**choice)
+    speed_up(fast)
+    batch = make_batch(*pairs(), Padding())
+    losses = []
+    for model in (plain, fast):
+        unrolled = model.train().forward(batch)
+        loss = model.output(unrolled.reading)[batch.target_mask].log_softmax(-1).square().sum()
+        loss.backward()
+        losses.append(loss)
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-10, atol=0)
+    for (name, one), other in zip(plain.named_parameters(), fast.parameters(), strict=True):
+        assert (one.grad is None) == (other.grad is None), name
+        if one.grad is not None:
+            torch.testing.assert_close(one.grad, other.grad, rtol=1e-8, atol=1e-8)
+
+
+def test_no_step_sees_what_comes_after(pairs):
+    model = transformer()
+    batch = make_batch(*pairs(), Padding())
+    changed = batch.target_input.clone()
+    changed[:, 3:] = 7
+    logits = model.output(model.forward(batch).reading)
+    other = model.output(model.forward(replace(batch, target_input=changed)).reading)
+    assert torch.equal(logits[:, :3], other[:, :3])
+    assert not torch.equal(logits[:, 3:], other[:, 3:])
+
+
+def test_shown_weights_are_those_of_the_alignment_block(pairs):
+    batch = make_batch(*pairs(), Padding())
+    shown = {n: transformer(alignment_block=n).forward(batch).attention_weights for n in (1, 2)}
+    assert not torch.allclose(shown[1], shown[2], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "reason"),
+    [
+        ({"bridge": "linear"}, "makes a first recurrent state, but this decoder has none"),
+        ({"history": "coverage"}, "remembers from step to step"),
+        ({"input_feeding": "expected_embedding"}, "feeds what a step found to the next"),
+        ({"attention": "none"}, "asks an attention at every step"),
+    ],
+)
+def test_choices_that_a_transformer_cannot_use_are_refused(replaced, reason):
+    config = composed({"decoder": "transformer"} | replaced)
+    with pytest.raises(ExperimentError) as caught:
+        bind(config, Seq2Seq, "model")(
+            source_vocabulary_size=9, target_vocabulary_size=9, padding=Padding()
+        )
+    assert reason in str(caught.value)
+
+
+def test_alignment_block_that_is_not_there_is_refused():
+    with pytest.raises(ExperimentError, match="alignment_block is 3, but there are 2 blocks"):
+        transformer(alignment_block=3)

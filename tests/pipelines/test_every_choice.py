@@ -26,8 +26,8 @@ SMALL_MODEL = (
     "model.encoder.hidden_size=8",
     "model.decoder.hidden_size=16",
 )
-# Encoders whose width is that of their embeddings.
-WITHOUT_HIDDEN_SIZE = ("encoder=self_attention",)
+# What is as wide as its embeddings.
+WITHOUT_HIDDEN_SIZE = {"encoder=self_attention": "encoder", "decoder=transformer": "decoder"}
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
     ("attention=bahdanau", "normaliser=gumbel", "history=forward", "initialisation=bahdanau"),
@@ -84,6 +84,7 @@ TOGETHER = [
     ("attention=general", "normaliser=around_best"),
     ("attention=bahdanau", "output=pointer_generator"),
     ("encoder=self_attention", "attention=general", "bridge=linear"),
+    ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))
@@ -115,8 +116,9 @@ def test_trainings_hold_every_choice_of_the_model() -> None:
 def test_every_choice_of_the_model(
     choices: tuple[str, ...], command: Command, folder: Path
 ) -> None:
-    has_hidden_size = not set(choices) & set(WITHOUT_HIDDEN_SIZE)
-    sizes = [size for size in SMALL_MODEL if has_hidden_size or "encoder.hidden_size" not in size]
+    without = [WITHOUT_HIDDEN_SIZE[choice] for choice in choices if choice in WITHOUT_HIDDEN_SIZE]
+    absent = [f"model.{part}.hidden_size" for part in without]
+    sizes = [size for size in SMALL_MODEL if size.partition("=")[0] not in absent]
     needed = [word for choice in choices for word in NEEDS.get(choice, ())]
     named = (f"model/{choice}" for choice in choices)
     metrics = trains(command, folder, *sizes, *named, *needed)

@@ -13,6 +13,7 @@ from attnlab.training.optimisation import (
     ConstantSchedule,
     CosineSchedule,
     HalvingSchedule,
+    InverseSquareRootSchedule,
     PlateauSchedule,
 )
 
@@ -91,3 +92,12 @@ def test_settings_that_average_more_checkpoints_than_they_keep_are_refused(setti
     with pytest.raises(ValueError, match=sentence):
         settings(keep_best=2, average_checkpoints=3)
     assert settings(keep_best=3, average_checkpoints=3).average_checkpoints == 3
+
+
+def test_inverse_square_root_schedule_is_the_papers_rate():
+    """d^-0.5 min(step^-0.5, step warmup^-1.5), the steps counted from 1 on."""
+    size, warmup = 512, 4  # of the paper, where the last step of the warm-up has the full rate
+    highest = 1 / math.sqrt(size * warmup)
+    expected = [size**-0.5 * min(n**-0.5, n * warmup**-1.5) for n in range(1, 13)]
+    found = [highest * rate / 2.0 for rate in rates(InverseSquareRootSchedule(warmup - 1), 12)]
+    assert found == pytest.approx(expected)

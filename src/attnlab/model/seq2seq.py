@@ -105,6 +105,12 @@ class Seq2Seq(nn.Module):
             target_vocabulary_size=target_vocabulary_size,
         )
 
+        if bridge.target.passes_source and not self.decoder.has_recurrent_state:
+            raise ValueError(
+                f"bridge {bridge.target.__name__} makes a first recurrent state, but this decoder "
+                "has none, and looks at the source by its attentions alone; choose "
+                "model/bridge=zero"
+            )
         self.bridge: Bridge = bridge(
             encoder_shape=self.encoder.state_shape,
             decoder_shape=self.decoder.body.state_shape,
@@ -139,13 +145,20 @@ class Seq2Seq(nn.Module):
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
         is_masked = self.padding.attention_masked
-        memory = remember(encoded, source_mask, is_masked, self.decoder.attention, intervention)
+        attention = self.decoder.attention
+        memory = remember(encoded, source_mask, is_masked, attention, intervention)
+        of_each = tuple(
+            memory
+            if each is attention
+            else remember(encoded, source_mask, is_masked, each, intervention)
+            for each in self.decoder.further_attentions
+        )
         recurrent = self.bridge(encoded, source_mask)
         state = self.decoder.first_state(recurrent, encoded)
-        if self.decoder.attention is None:
+        if attention is None:
             return memory, state
-        memory = replace(memory, source=source)
-        return memory, replace(state, past=self.decoder.attention.first_past(memory))
+        memory = replace(memory, source=source, of_each=of_each)
+        return memory, replace(state, past=attention.first_past(memory))
 
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory

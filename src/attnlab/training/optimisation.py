@@ -99,6 +99,26 @@ class CosineSchedule(Schedule):
 
 
 @dataclass(frozen=True)
+class InverseSquareRootSchedule(Schedule):
+    """Falls with the square root of the steps, after warm-up (Vaswani et al. 2017, equation 3).
+
+    The optimizer's rate is the highest, that of the first step after the warm-up; there it is
+    1 / sqrt(d_model warmup_steps), and that step is the last of the warm-up.
+    """
+
+    warmup_steps: PositiveInt
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
+        def factor(step: int) -> float:
+            highest = self.warmup_steps + 1  # steps are counted from 1 on
+            return math.sqrt(highest / max(highest, step + 1))
+
+        return _by_step(optimizer, self.warmup_steps, factor)
+
+
+@dataclass(frozen=True)
 class HalvingSchedule(Schedule):
     """Halves the rate every `every_steps` from `start_step` on (Luong et al. 2015, section 4.1).
 

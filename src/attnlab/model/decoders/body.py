@@ -1,4 +1,4 @@
-"""The layers that every decoder has: target embedding, stack of cells, readout, input feeding."""
+"""The layers of decoders: target embedding, readout, input feeding; and a stack of cells."""
 
 from __future__ import annotations
 
@@ -15,10 +15,62 @@ from attnlab.model.decoders.cells import StackedCell
 from attnlab.model.decoders.step import DecoderState, Token
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
+from attnlab.model.recurrence import StateShape
 
 
-class DecoderBody(nn.Module):
-    """The layers of every decoder: target embedding, stack of cells, readout and input feeding.
+class TargetSide(nn.Module):
+    """What every decoder has whatever its layers: target embedding, readout and input feeding.
+
+    Args:
+        dropout: on the embeddings.
+        into_readout: width of the context that goes into the readout; 0 for none.
+    """
+
+    state_shape: StateShape
+
+    def __init__(
+        self,
+        embedding_size: int,
+        hidden_size: int,
+        dropout: nn.Module,
+        *,
+        into_readout: int,
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
+        target_vocabulary_size: int,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.dropout = dropout
+        self.readout: Readout = readout(
+            hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
+        )
+        sizes = {"embedding_size": embedding_size, "vocabulary_size": target_vocabulary_size}
+        self.input_feeding: InputFeeding | None = None
+        if input_feeding is not None:
+            self.input_feeding = input_feeding(readout=self.readout, **sizes)
+
+    def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
+        """Embed tokens: (...) -> (..., E), after dropout.
+
+        sparse: their gradient is a sparse tensor.
+        """
+        if sparse:
+            found = embedding(tokens, self.embedding.weight, PAD, sparse=True)
+        else:
+            found = self.embedding(tokens)
+        return self.dropout(found)
+
+    def known_tokens(self, embedded: Tensor) -> list[Token]:
+        """The last tokens of all steps, where none is going to be a guess.
+
+        embedded: (T, B, E), after dropout.
+        """
+        return [Token(each) for each in embedded]
+
+
+class DecoderBody(TargetSide):
+    """The layers of a recurrent decoder: a stack of cells beside what every decoder has.
 
     Args:
         into_cell: width of the context that goes into the cell; 0 for none.
@@ -40,39 +92,20 @@ class DecoderBody(nn.Module):
         input_feeding: Part[InputFeeding] | None,
         target_vocabulary_size: int,
     ) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = dropout
-        self.readout: Readout = readout(
-            hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
+        super().__init__(
+            embedding_size,
+            hidden_size,
+            dropout,
+            into_readout=into_readout,
+            readout=readout,
+            input_feeding=input_feeding,
+            target_vocabulary_size=target_vocabulary_size,
         )
-        sizes = {"embedding_size": embedding_size, "vocabulary_size": target_vocabulary_size}
-        self.input_feeding: InputFeeding | None = None
-        if input_feeding is not None:
-            self.input_feeding = input_feeding(readout=self.readout, **sizes)
         fed_size = 0 if self.input_feeding is None else self.input_feeding.size
         self.cell = StackedCell(
             cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout
         )
         self.state_shape = self.cell.state_shape
-
-    def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
-        """Embed tokens: (...) -> (..., E), after dropout.
-
-        sparse: their gradient is a sparse tensor.
-        """
-        if sparse:
-            found = embedding(tokens, self.embedding.weight, PAD, sparse=True)
-        else:
-            found = self.embedding(tokens)
-        return self.dropout(found)
-
-    def known_tokens(self, embedded: Tensor) -> list[Token]:
-        """The last tokens of all steps, where none is going to be a guess.
-
-        embedded: (T, B, E), after dropout.
-        """
-        return [Token(each) for each in embedded]
 
     def forward(
         self, token: Token, context: Tensor | None, state: DecoderState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import torch
@@ -38,7 +38,8 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     destinations: {choice of `context`: (goes into the cell, goes into the readout)}.
     attends: False for a decoder that has no attention, and refuses one.
     steps_twice: True for a decoder with a second cell, `second_cell`, which reads the context.
-    attention: what it looks back with; None without an attention.
+    has_recurrent_state: False for a decoder whose first state no bridge can make.
+    attention: what it looks back with, and whose weights are shown; None without an attention.
     body: its layers, and the embedding of the target, readout and input feeding.
 
     Args:
@@ -63,6 +64,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
     attends: ClassVar[bool] = True
     steps_twice: ClassVar[bool] = False
+    has_recurrent_state: ClassVar[bool] = True
 
     attention: Attention | MultiHeadAttention | None
     body: DecoderBody
@@ -85,11 +87,8 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         target_vocabulary_size: int,
     ) -> None:
         super().__init__()
-        if self.attends and mechanism is None:
-            raise ValueError(
-                "this decoder asks an attention at every step, but model.attention is null; choose "
-                "a model/attention, or model/decoder=no_attention"
-            )
+        if self.attends:
+            check_attends(mechanism)
         if mechanism is not None and not self.attends:
             raise ValueError(
                 f"this decoder never looks back at the source, but model.attention is "
@@ -114,6 +113,14 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         )
         if self.steps_twice:
             self.second_cell = StackedCell(cell, value_size, hidden_size, layers, layer_dropout)
+
+    @property
+    def further_attentions(self) -> Sequence[Attention | MultiHeadAttention]:
+        """All its attentions, where there is more than `attention`, in their order.
+
+        `Memory.of_each` has what each of them reads.
+        """
+        return ()
 
     @property
     def carries_context(self) -> bool:
@@ -210,6 +217,15 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             positions: (B, T), of each step in the target.
         """
         raise NotImplementedError
+
+
+def check_attends(mechanism: Mechanism | None) -> None:
+    """Raise ValueError where a decoder that attends is given no attention."""
+    if mechanism is None:
+        raise ValueError(
+            "this decoder asks an attention at every step, but model.attention is null; choose "
+            "a model/attention, or model/decoder=no_attention"
+        )
 
 
 def look(

@@ -21,6 +21,7 @@ from attnlab.model.transformer.layers import (
     NormPlace,
     Residual,
     SelfAttention,
+    draw_scaled,
     last_norm,
 )
 from attnlab.model.transformer.positions import LearnedPositions, PositionKind, positions_of
@@ -45,12 +46,10 @@ class EncoderBlock(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
         """x (B, S, E) at positions (B, S) -> (B, S, E); seen as for `SelfAttention.attend`."""
-
-        def look(x: Tensor) -> Tensor:
-            return self.attention.attend(*self.attention.project(x, positions), seen)
-
-        x = self.around_attention(x, look)
-        return self.around_feed_forward(x, self.feed_forward)
+        query, key, value = self.attention.project(self.around_attention.enter(x), positions)
+        x = self.around_attention.leave(x, self.attention.attend(query, key, value, seen))
+        widened = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, widened)
 
 
 class SelfAttentionEncoder(Encoder):
@@ -142,13 +141,3 @@ class SelfAttentionEncoder(Encoder):
         outputs = outputs.masked_fill(~real.unsqueeze(2), 0)
         mean = outputs.sum(1) / real.sum(1, keepdim=True)
         return Encoded(outputs, RecurrentState(mean.unsqueeze(0)))
-
-
-def draw_scaled(embedding: nn.Embedding) -> None:
-    """Draw an embedding whose vectors are going to be multiplied by √E, as N(0, 1) after it.
-
-    An output layer may share them (Vaswani et al. 2017, section 3.4).
-    """
-    nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
-    with torch.no_grad():
-        embedding.weight[PAD].zero_()

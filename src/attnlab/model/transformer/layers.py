@@ -5,13 +5,13 @@ Axes: B batch, T length, E width, N heads, d width of a head (E / N).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from attnlab.batch import PAD
 from attnlab.model.dropout import Dropout
 from attnlab.model.transformer.positions import Positions
 
@@ -32,6 +32,7 @@ class SelfAttention(nn.Module):
                 f"self_attention_heads, got {size} and {heads}"
             )
         self.heads = heads
+        self.head_size = size // heads
         self.W_QKV = nn.Linear(size, 3 * size, bias=False)
         self.W_O = nn.Linear(size, size, bias=False)
         self._positions = [positions]  # a part of the whole model, and not of each layer
@@ -66,7 +67,8 @@ class Residual(nn.Module):
 
     LayerNorm(x + f(x)), the norm `after` the sum (Vaswani et al. 2017, section 3.1), or
     x + f(LayerNorm(x)), the norm `before` the sublayer, which learns without a long warm-up (Xiong
-    et al. 2020). Dropout is on f(x).
+    et al. 2020). Dropout is on f(x). A sublayer f reads what `enter` returns of x, and `leave` adds
+    what it found.
     """
 
     def __init__(self, size: int, place: NormPlace, dropout: float) -> None:
@@ -75,10 +77,12 @@ class Residual(nn.Module):
         self.place = place
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        if self.place == "before":
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+    def enter(self, x: Tensor) -> Tensor:
+        return self.norm(x) if self.place == "before" else x
+
+    def leave(self, x: Tensor, found: Tensor) -> Tensor:
+        total = x + self.dropout(found)
+        return total if self.place == "before" else self.norm(total)
 
 
 def last_norm(size: int, place: NormPlace) -> nn.Module:
@@ -89,3 +93,13 @@ def last_norm(size: int, place: NormPlace) -> nn.Module:
 def causal(length: int, device: torch.device) -> Tensor:
     """(T, T) bool: each position sees itself and those before it."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def draw_scaled(embedding: nn.Embedding) -> None:
+    """Draw an embedding whose vectors are going to be multiplied by √E, as N(0, 1) after it.
+
+    An output layer may share them (Vaswani et al. 2017, section 3.4).
+    """
+    nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
+    with torch.no_grad():
+        embedding.weight[PAD].zero_()
