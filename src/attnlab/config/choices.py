@@ -192,12 +192,18 @@ def listed_choices(
 
     written: the section without them.
     """
-    names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
-    for name in sorted(names):
+    for name in _names_in(group, folders):
         nodes = value_at(conf_file(group, name, folders).values, group)
         is_there = nodes and _has_nodes_of(section or {}, nodes)
         if is_there and not _has_nodes_of(written or {}, nodes):
             yield name
+
+
+@functools.cache
+def _names_in(group: str, folders: tuple[Path, ...]) -> tuple[str, ...]:
+    """The choices of a group, sorted; listed once a process, as their files are read once."""
+    names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
+    return tuple(sorted(names))
 
 
 def _has_nodes_of(section: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
@@ -225,7 +231,7 @@ def choice_of(
     folders: of configs, in the order in which they are searched.
     """
     place = group.replace("/", ".")
-    names = sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+    names = list(_names_in(group, folders))
     if likely in names:
         names.remove(likely)
         names.insert(0, likely)

@@ -222,6 +222,7 @@ def _fewest_words(
 
     fewest = _different(config, task, None, folders)
     cost = len(fewest)
+    score = choice_of("model/attention", value_at(config, "model.attention"), folders=folders)
     for preset in _presets_of(task, folders):
         if cost < 2:
             break
@@ -229,8 +230,6 @@ def _fewest_words(
         with_preset = [Words("experiment", preset), *words]
         # The name says the score in any case, and beside the preset's own it needs a second look.
         preset_score = conf_file("experiment", preset, folders).overrides.get("model/attention")
-        attention = value_at(config, "model.attention")
-        score = choice_of("model/attention", attention, folders=folders)
         has_another_score = preset_score not in (None, score)
         preset_cost = len(with_preset) + has_another_score
         if preset_cost < cost:
