@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from entry_points import PIPELINES, TINY, Command, Ended
 
+from blank_pictures import leave_pictures_blank
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -45,12 +47,18 @@ def database(folder: Path, empty_database: Path) -> Path:
 
 @pytest.fixture
 def command(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> Command:
     """A function that runs a command in the empty folder, as `__main__`.
 
-    `command("train.py", "seed=2")` is `python pipelines/train.py seed=2`.
+    `command("train.py", "seed=2")` is `python pipelines/train.py seed=2`. Its pictures stay blank,
+    except in tests with the marker `pictures`.
     """
+    if request.node.get_closest_marker("pictures") is None:
+        leave_pictures_blank(monkeypatch)
 
     def run(script: str, *arguments: str) -> Ended:
         capfd.readouterr()

@@ -25,6 +25,7 @@ def folder_of(base: Path, name: str) -> Path:
     return found
 
 
+@pytest.mark.pictures
 def test_train_then_again_then_evaluate_and_report(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:

@@ -52,6 +52,7 @@ def tiny(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_train_then_again_then_evaluate_and_report(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:
@@ -110,6 +111,7 @@ def test_train_then_again_then_evaluate_and_report(
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
