@@ -3,11 +3,13 @@
 The server has everything imported. The fixture `warm_python` gives the path of the `python`. A
 command `<path> pipelines/train.py ...` has its own folder, environment, streams, process group and
 exit code, as with a new interpreter; SIGTERM and SIGINT are passed on, and whoever kills the
-`python` kills the command.
+`python` kills the command. Beside the `python` lies an `attnlab` that starts at once, too. Anything
+but a script runs in a real interpreter.
 
-Two variables of its environment change what it may do: WARM_PYTHON_FILE_LIMIT is the bytes that no
+Three variables of its environment change what it does: WARM_PYTHON_FILE_LIMIT is the bytes that no
 file of it may exceed, as a quota would have it; WARM_PYTHON_USER is the user that it becomes where
-the tests run as root. Anything but a script runs in a real interpreter.
+the tests run as root; WARM_PYTHON_BLANK_PICTURES, of any value, leaves its pictures blank (see
+`blank_pictures.py`).
 """
 
 from __future__ import annotations
@@ -22,17 +24,29 @@ import sys
 # Variables that the imports set, which do not come again in a fork
 SET_BY_IMPORTS: dict[str, str] = {}
 IMPORTED = (
-    "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu",
-    "torchmetrics", "attnlab.experiment.preparation", "attnlab.experiment.run",
-    "attnlab.experiment.training",
-    "attnlab.experiment.evaluation", "attnlab.report.reporting", "attnlab.experiment.composition",
-    "attnlab.experiment.launch", "attnlab.runs.tracking",
+    "alembic.command", "datasets", "hydra.main", "matplotlib.backends.backend_svg",
+    "matplotlib.pyplot", "mlflow", "mlflow.pyfunc", "mlflow.store.tracking.sqlalchemy_store",
+    "pytorch_lightning", "rich.live", "rich.progress", "sacrebleu", "torchmetrics",
+    "attnlab.api", "attnlab.commands", "attnlab.data.lesson", "attnlab.data.trainers",
+    "attnlab.data.grammars.korean_english",
+    "attnlab.experiment.composition", "attnlab.experiment.evaluation",
+    "attnlab.experiment.launch", "attnlab.experiment.preparation", "attnlab.experiment.run",
+    "attnlab.experiment.sweep_plan", "attnlab.experiment.training", "attnlab.model.fast.packed",
+    "attnlab.report.compare", "attnlab.report.reporting", "attnlab.runs.connection",
+    "attnlab.runs.images", "attnlab.runs.logged_model", "attnlab.runs.sweep_display",
+    "attnlab.runs.sweep_leader", "attnlab.runs.tracking", "attnlab.runs.upload",
+    "attnlab.tasks.classification.evaluation", "attnlab.tasks.classification.module",
+    "attnlab.tasks.translation.evaluation", "attnlab.tasks.translation.module",
+    "attnlab.tasks.translation.report.section", "attnlab.tasks.translation.translator",
 )  # fmt: skip
 
 
 def ask(address: str, arguments: list[str]) -> None:
     """The client: hand the command to the server, and end as it ends."""
-    if not arguments or not arguments[0].endswith(".py"):
+    is_script = bool(arguments) and (
+        arguments[0].endswith(".py") or os.path.basename(arguments[0]) == "attnlab"
+    )
+    if not is_script:
         os.execv(sys.executable, [sys.executable, *arguments])
     with socket.socket(socket.AF_UNIX) as server:
         try:
@@ -61,6 +75,7 @@ def serve(address: str) -> None:
     before = dict(os.environ)
     for name in IMPORTED:
         importlib.import_module(name)
+    _fill_caches()
     SET_BY_IMPORTS.update({name: value for name, value in os.environ.items() if name not in before})
     selector = selectors.DefaultSelector()
     listening = socket.socket(socket.AF_UNIX)
@@ -103,6 +118,27 @@ def serve(address: str) -> None:
                 break  # what else was ready may belong to the same command
 
 
+def _fill_caches() -> None:
+    """Read what every command reads once, and what does not change while the tests run.
+
+    It is attnlab's code and configs, the installed packages, and the fonts.
+    """
+    from mlflow.utils.requirements_utils import warn_dependency_requirement_mismatches
+
+    from attnlab.config.names import readable_name
+    from attnlab.experiment.composition import compose
+    from attnlab.experiment.run import TRAIN_SOURCES
+    from attnlab.experiment.sections import TRAIN_SECTIONS
+    from attnlab.plots.figure import label_text
+    from attnlab.report.reporting import REPORT_SOURCES
+
+    experiment = compose([])
+    experiment.identity(TRAIN_SECTIONS, "", (*TRAIN_SOURCES, *REPORT_SOURCES))
+    readable_name(experiment.config)
+    label_text("a")
+    warn_dependency_requirement_mismatches(["mlflow"])
+
+
 def _fork(client: socket.socket, *inherited: object) -> int:
     """Start the command that a client asks for; returns its process."""
     header, streams, _, _ = socket.recv_fds(client, 8, 3)
@@ -132,8 +168,11 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
     code: object = 1
     try:
         os.chdir(folder)
-        limit, user = (
-            environment.pop(f"WARM_PYTHON_{name}", None) for name in ("FILE_LIMIT", "USER")
+        # Whoever was started behind a shell's `&` ignores it, and so would the command.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        limit, user, blank = (
+            environment.pop(f"WARM_PYTHON_{name}", None)
+            for name in ("FILE_LIMIT", "USER", "BLANK_PICTURES")
         )
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
@@ -142,6 +181,10 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
             os.setuid(int(user))
         os.environ.clear()
         os.environ.update(SET_BY_IMPORTS | environment)
+        if blank is not None:
+            from blank_pictures import leave_pictures_blank
+
+            leave_pictures_blank()
         sys.argv = arguments
         sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
         try:

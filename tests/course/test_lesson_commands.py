@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,14 +60,30 @@ def test_shortened_command_has_few_steps_and_one_seed():
     assert COURSE["shortened"]("python pipelines/compare.py sweep=last", 2).endswith("sweep=last")
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """What the commands need of the project's folder, and no runs."""
+    folder = tmp_path_factory.mktemp("course")
+    for name in ("conf", "pipelines"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "runs").mkdir()
+    shutil.copy(empty_database, folder / "runs" / "mlflow.db")
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_of_a_lesson_run(page):
-    command = [sys.executable, str(SCRIPT), "--steps", "2", page.name[:2]]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert f"{page.stem}: " in done.stdout
+def test_commands_of_a_lesson_run(page, clone, warm_python, monkeypatch, capfd):
+    monkeypatch.setitem(COURSE["main"].__globals__, "ROOT", clone)
+    monkeypatch.setattr(sys, "executable", str(warm_python))  # and the `attnlab` beside it
+    monkeypatch.setenv("WARM_PYTHON_BLANK_PICTURES", "1")
+    try:
+        COURSE["main"](["--steps", "2", page.name[:2]])
+    except subprocess.CalledProcessError as failed:
+        printed = capfd.readouterr()
+        raise AssertionError(printed.out[-3000:] + printed.err[-3000:]) from failed
+    assert f"{page.stem}: " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
