@@ -125,7 +125,12 @@ def _files(client: MlflowClient, run_id: str, folder: str) -> list[str]:
 def start_training(python: Path, folder: Path, address: str) -> subprocess.Popen[str]:
     command = [python, PIPELINES / "train.py", *TRAINING, f"tracking.uri={address}"]
     return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env={**os.environ, "WARM_PYTHON_BLANK_PICTURES": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -96,12 +96,13 @@ SPELLINGS = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_sweep_through_a_launcher_finishes_in_each_spelling(
-    folder: Path, spelling: tuple[str, ...]
+    folder: Path, spelling: tuple[str, ...], warm_python: Path
 ) -> None:
     # In a process of its own: joblib's workers stay for the next sweep of the same process.
-    with sweep(folder, *TINY, *QUIET, "seed=1,2", *spelling) as process:
+    with sweep(folder, *TINY, *QUIET, "seed=1,2", *spelling, python=warm_python) as process:
         assert process.wait(300) == 0, said(folder)
     jobs = the_sweep(folder).jobs()
     assert [job.status for job in jobs] == ["finished", "finished"]

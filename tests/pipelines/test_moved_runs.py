@@ -25,13 +25,16 @@ MOUNT = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && e
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, empty_database: Path, warm_python: Path) -> Path:
     """A project with a sweep of two points."""
     project = tmp_path_factory.mktemp("made")
+    (project / "runs").mkdir()
+    shutil.copy(empty_database, project / "runs" / "mlflow.db")
     script, *arguments = SWEEP
     done = subprocess.run(
-        [sys.executable, str(PIPELINES / script), *arguments],
+        [warm_python, str(PIPELINES / script), *arguments],
         cwd=project,
+        env={**os.environ, "WARM_PYTHON_BLANK_PICTURES": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -41,10 +44,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(made: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(made: Path, folder: Path, warm_python: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of a test's own, as if it had been made there."""
     own = Path(shutil.copytree(made, folder / "project"))
-    deliver = [sys.executable, str(PIPELINES / "deliver.py")]
+    deliver = [warm_python, str(PIPELINES / "deliver.py")]
     done = subprocess.run(deliver, cwd=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{own}/runs was copied from {made}/runs" in done.stderr

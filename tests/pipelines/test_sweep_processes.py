@@ -46,7 +46,12 @@ def sweep(
 
     The process leaves nothing behind.
     """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "WARM_PYTHON_BLANK_PICTURES": "1",
+    }
     command = [python, str(PIPELINES / "train.py"), "-m", *arguments]
     with (folder / "err.txt").open("w") as err:
         process = subprocess.Popen(
@@ -169,8 +174,8 @@ def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, fol
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path) -> None:
-    with sweep(folder, *LONG, "seed=1,2") as process:
+def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path, warm_python: Path) -> None:
+    with sweep(folder, *LONG, "seed=1,2", python=warm_python) as process:
         in_the_middle(folder, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(90) == 128 + signal.SIGINT
@@ -205,12 +210,13 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(folder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_sweep_through_submitit_finishes(folder: Path) -> None:
+def test_sweep_through_submitit_finishes(folder: Path, warm_python: Path) -> None:
     """Submitit's local executor stands for Slurm.
 
     Each job is a command of its own, which knows nothing of the sweep's process.
     """
-    with sweep(folder, *TINY, *QUIET, "seed=1", "hydra/launcher=submitit_local") as process:
+    submitit = (*TINY, *QUIET, "seed=1", "hydra/launcher=submitit_local")
+    with sweep(folder, *submitit, python=warm_python) as process:
         assert process.wait(300) == 0, said(folder)
     assert [job.status for job in the_sweep(folder).jobs()] == ["finished"]
     assert len(curves(folder)) == 2  # the job and its parent
