@@ -113,11 +113,17 @@ def sources() -> list[Path]:
     return sorted(PACKAGE_ROOT.rglob("*.py"))
 
 
-def test_form_of_reformatted_code_is_the_same(sources: list[Path]) -> None:
+@pytest.fixture(scope="module")
+def forms(sources: list[Path]) -> dict[Path, str]:
+    """The form of each source here: it takes seconds."""
+    return {path: form(path.read_text(encoding="utf-8")) for path in sources}
+
+
+def test_form_of_reformatted_code_is_the_same(forms: dict[Path, str]) -> None:
     """`ast.unparse` writes code without comments, in a format of its own."""
-    for path in sources:
+    for path, expected in forms.items():
         text = path.read_text(encoding="utf-8")
-        assert form(ast.unparse(ast.parse(text))) == form(text), path
+        assert form(ast.unparse(ast.parse(text))) == expected, path
 
 
 DIGESTS = """
@@ -144,11 +150,12 @@ a = lambda b: (yield)
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_form_is_the_same_in_another_version_of_python(
-    version: str, sources: list[Path], tmp_path: Path
+    version: str, forms: dict[Path, str], tmp_path: Path
 ) -> None:
     """Where this machine has one."""
-    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
-    paths = [*map(str, sources), str(tmp_path / "odd.py")]
+    odd = tmp_path / "odd.py"
+    odd.write_text(ODD, encoding="utf-8")
+    expected = {**forms, odd: form(ODD)}
     python = [f"python{version}", "-E"]
     try:
         subprocess.run([*python, "-c", ""], check=True, capture_output=True)
@@ -157,12 +164,11 @@ def test_form_is_the_same_in_another_version_of_python(
     program = f"import sys; sys.path.insert(0, {str(PACKAGE_ROOT.parent)!r})\n{DIGESTS}"
     ended = subprocess.run(
         [*python, "-c", program],
-        input=json.dumps(paths),
+        input=json.dumps([str(path) for path in expected]),
         check=True,
         capture_output=True,
         text=True,
     )
-    forms = {path: form(Path(path).read_text(encoding="utf-8")) for path in paths}
     assert json.loads(ended.stdout) == {
-        path: hashlib.sha256(text.encode()).hexdigest() for path, text in forms.items()
+        str(path): hashlib.sha256(text.encode()).hexdigest() for path, text in expected.items()
     }, sys.version
