@@ -64,6 +64,7 @@ def trained(command: Command, database: Path) -> Ended:
     return succeeded(command("train.py", SEARCH_PATH, *OWN_PARTS, *SHORT, *TRACKED))
 
 
+@pytest.mark.pictures
 def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder: Path) -> None:
     metrics = json.loads((the_output(folder) / "metrics.json").read_text())
     assert 0 <= metrics["repetition"] <= 100
