@@ -114,6 +114,7 @@ def tiny_model() -> Callable[..., Any]:
 
     def build(
         *,
+        encoder: str = "recurrent",
         cell: str = "gru",
         decoder_cell: str | None = None,
         bidirectional: bool = True,
@@ -150,6 +151,27 @@ def tiny_model() -> Callable[..., Any]:
         target_vocabulary_size: int = VOCABULARY["target_vocabulary_size"],
     ) -> Seq2Seq:
         width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
+        encoder_layers = layers
+        encoder_part = part_of(
+            "encoder",
+            cell,
+            embedding_size=embedding_size,
+            hidden_size=hidden_size,
+            layers=layers,
+            bidirectional=bidirectional,
+            merge=merge,
+            reverse_source=reverse_source,
+            word_dropout=word_dropout,
+            dropout=dropout,
+            layer_dropout=dropout,
+            output_dropout=dropout,
+        )
+        if encoder != "recurrent":
+            # Its final state is the mean of its outputs, which are as wide as the embeddings.
+            width, encoder_layers = embedding_size, 1
+            dropouts = {"word_dropout": word_dropout, "dropout": dropout, "block_dropout": dropout}
+            sizes = {"embedding_size": embedding_size, "hidden_size": hidden_size}
+            encoder_part = part_of("encoder", encoder, SMALL | sizes | dropouts)
         if history == "soft_monotonic":  # the mean over all choices
             history = part_of("history", "monotonic", hard=False) or history
         names = names_of(choices_of(Variant("decoder", decoder)))
@@ -162,20 +184,7 @@ def tiny_model() -> Callable[..., Any]:
         part = Part(
             Seq2Seq,
             "model",
-            encoder=part_of(
-                "encoder",
-                cell,
-                embedding_size=embedding_size,
-                hidden_size=hidden_size,
-                layers=layers,
-                bidirectional=bidirectional,
-                merge=merge,
-                reverse_source=reverse_source,
-                word_dropout=word_dropout,
-                dropout=dropout,
-                layer_dropout=dropout,
-                output_dropout=dropout,
-            ),
+            encoder=encoder_part,
             bridge=part_of("bridge", bridge),
             attention=attention,
             projection=None
@@ -191,7 +200,7 @@ def tiny_model() -> Callable[..., Any]:
                 cell=decoder_cell or cell,
                 embedding_size=decoder_embedding_size,
                 hidden_size=decoder_hidden_size or width,
-                layers=decoder_layers or layers,
+                layers=decoder_layers or encoder_layers,
                 word_dropout=word_dropout,
                 dropout=dropout,
                 layer_dropout=dropout,

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 NOT_EXPORTED = {
     ("model/decoder", "transformer"),
+    ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
     ("model/output", "pointer_generator"),
 }

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 import yaml
 from entry_points import PIPELINES, Command, Ended, mlflow_client, succeeded
-from lab_extras.encoders import ConvolutionalEncoder
+from lab_extras.encoders import GatedConvolutionsEncoder
 from lab_extras.metrics import Repetition
 from lab_extras.tagging.predictor import SentenceTagger
 from lab_extras.tagging.task import Tagging
@@ -36,7 +36,7 @@ CONF = Path(__file__).parent / "lab_extras" / "conf"
 SHORT = ("training.max_steps=20", "training.validate_every=10", "training.batching.size=16")
 TRACKED = ("tracking.system_metrics=false",)
 OWN_PARTS = (
-    "model/attention=euclidean", "model/normaliser=gained", "model/encoder=convolutional",
+    "model/attention=euclidean", "model/normaliser=gained", "model/encoder=gated_convolutions",
     "model/history=fading", "model/decoder=gated", "model/output=capped",
     "data=numbers", "metrics=repetition", "pictures=entropy",
 )  # fmt: skip
@@ -90,7 +90,7 @@ def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
     with pytest.raises(ExperimentError, match=r"names classes of lab_extras.* allow=\("):
         attnlab.load(the_model(folder))
     translator = attnlab.load(the_model(folder), allow=["lab_extras"])
-    assert isinstance(translator.model.encoder, ConvolutionalEncoder)
+    assert isinstance(translator.model.encoder, GatedConvolutionsEncoder)
     assert isinstance(translator("4 0 7").text, str)
     weights = translator("4 0 7").attention
     assert (abs(weights.sum(axis=1) - 1) > 1e-3).all()  # as the gain that it has learned
@@ -128,11 +128,11 @@ def test_evaluation_of_foreign_parts_names_the_choices_that_allow_them(
         "loading the model in",
         "repeat the choices that the model was trained with",
         "model/attention=euclidean",
-        "model/encoder=convolutional",
+        "model/encoder=gated_convolutions",
     )
     refused(
         command("evaluate.py", *paths),
-        "model/encoder=<the choice of lab_extras.encoders.ConvolutionalEncoder, by hydra",
+        "model/encoder=<the choice of lab_extras.encoders.GatedConvolutionsEncoder, by hydra",
     )
     parts = [choice for choice in OWN_PARTS if choice.startswith("model/")]
     succeeded(command("evaluate.py", SEARCH_PATH, *parts, *paths))
@@ -157,7 +157,7 @@ FOLDERS = (PROJECT_CONF, CONF)
     [
         (["data=numbers"], "bahdanau · numbers · seed 1"),
         (["data=numbers", "data.digits=4"], "bahdanau · digits 4 · numbers · seed 1"),
-        (["model/encoder=convolutional"], "bahdanau · convolutional · dates · seed 1"),
+        (["model/encoder=gated_convolutions"], "bahdanau · gated_convolutions · dates · seed 1"),
         (
             ["model/normaliser=gained", "model.normaliser.initial=0.5"],
             "bahdanau · normaliser gained · normaliser initial 0.5 · dates · seed 1",

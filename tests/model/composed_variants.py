@@ -51,6 +51,7 @@ SMALL = {
     "initial_bias": 0.5,
     "self_attention_heads": 2,
     "feed_forward_size": 5,
+    "blocks": 2,
 }
 COPIES = ("pointer_generator",)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import torch
-from lab_extras.encoders import ConvolutionalEncoder
+from lab_extras.encoders import GatedConvolutionsEncoder
 from torch import Tensor
 
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.recurrence import RecurrentState
 
 
-class NamelessEncoder(ConvolutionalEncoder):
+class NamelessEncoder(GatedConvolutionsEncoder):
     """The same, without telling which layer embeds the source."""
 
     def __init__(self, embedding_size: int, *, source_vocabulary_size: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from composed_variants import Variant, config_of, files_of
-from convolutional import ConvolutionalEncoder, NamelessEncoder
+from convolutional import GatedConvolutionsEncoder, NamelessEncoder
 from tiny_folders import classifier_config
 
 from attnlab.batch import BOS, Padding
@@ -29,7 +29,7 @@ SETTINGS = {
     "summary_size": 5,  # another width than that of the outputs
     "dropout": 0.0,
 }
-ENCODER = {"_target_": "convolutional.ConvolutionalEncoder", **SETTINGS}
+ENCODER = {"_target_": "convolutional.GatedConvolutionsEncoder", **SETTINGS}
 VOCABULARY = {"source_vocabulary_size": 40, "target_vocabulary_size": 40}
 
 
@@ -46,7 +46,7 @@ def translator(
 @pytest.mark.parametrize("side", ["pre", "post"])
 def test_vectors_of_a_sentence_ignore_its_batch_and_its_pads(side, pairs):
     torch.manual_seed(0)
-    encoder = ConvolutionalEncoder(**SETTINGS, source_vocabulary_size=40).double().eval()
+    encoder = GatedConvolutionsEncoder(**SETTINGS, source_vocabulary_size=40).double().eval()
     sources, targets = pairs()
     together = make_batch(sources, targets, Padding(encoder=side))
     found = encoder(together.source, together.source_mask)
@@ -131,7 +131,10 @@ def test_what_it_does_not_have_is_refused_with_another_choice(encoder, replaced,
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
-        (ENCODER, "states of a recurrent encoder, got ConvolutionalEncoder; choose model/encoder="),
+        (
+            ENCODER,
+            "states of a recurrent encoder, got GatedConvolutionsEncoder; choose model/encoder=",
+        ),
         (config_of(Variant("encoder", "gru"))["encoder"], "but this encoder has two; choose"),
     ],
     ids=["convolutional", "both ways"],

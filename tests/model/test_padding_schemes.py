@@ -68,6 +68,7 @@ MODELS = [
         "gru",
     ),
     ({"attention": "location", "bridge": "first_backward"}, "lstm"),
+    ({"encoder": "convolutional", "bridge": "mean"}, "gru"),
 ]
 
 

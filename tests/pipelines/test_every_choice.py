@@ -85,6 +85,7 @@ TOGETHER = [
     ("attention=bahdanau", "output=pointer_generator"),
     ("encoder=self_attention", "attention=general", "bridge=linear"),
     ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),
+    ("attention=bahdanau", "encoder=convolutional"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

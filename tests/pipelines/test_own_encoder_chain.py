@@ -20,17 +20,17 @@ from attnlab.tasks.translation.step_numbers import step_numbers
 def own_encoder(folder: Path) -> tuple[str, ...]:
     """The words of a command that choose it, from a folder of configs."""
     node = {
-        "_target_": "convolutional.ConvolutionalEncoder",
+        "_target_": "convolutional.GatedConvolutionsEncoder",
         "embedding_size": 8,
         "blocks": 2,
         "kernel": 3,
         "summary_size": 12,
         "dropout": 0.1,
     }
-    path = folder / "conf" / "model" / "encoder" / "convolutional.yaml"
+    path = folder / "conf" / "model" / "encoder" / "gated_convolutions.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(node))
-    return "--config-dir", str(folder / "conf"), "model/encoder=convolutional", "tracking=none"
+    return "--config-dir", str(folder / "conf"), "model/encoder=gated_convolutions", "tracking=none"
 
 
 def without(settings: tuple[str, ...], *starts: str) -> list[str]:

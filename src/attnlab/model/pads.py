@@ -6,6 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlab.batch import Padding
+
+
+def tokens_read(mask: Tensor, padding: Padding) -> Tensor:
+    """Where a source (B, S) is read: at its real tokens, or everywhere where pads are read."""
+    return mask if padding.recurrence == "skip" else torch.ones_like(mask)
+
 
 def pads_last(mask: Tensor) -> Tensor:
     """The order of positions, (B, S), that puts real tokens first and keeps their own order."""

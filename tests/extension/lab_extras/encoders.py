@@ -16,7 +16,7 @@ from attnlab.model.recurrence import RecurrentState, StateShape
 LONGEST = 256  # tokens with a position of their own; all behind them share the last one
 
 
-class ConvolutionalEncoder(Encoder):
+class GatedConvolutionsEncoder(Encoder):
     """Blocks of gated convolutions over words and positions (after Gehring et al. 2017, section 3).
 
     Args:

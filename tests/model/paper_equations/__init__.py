@@ -9,8 +9,9 @@ of a `state_dict`. Positions i and t count from 0.
 from paper_equations.attention import Attention, attend
 from paper_equations.bridges import BRIDGES
 from paper_equations.cells import State, part, weights_of
-from paper_equations.encoder import encode
+from paper_equations.encoder import Encoded, encode
 from paper_equations.normalisers import NORMALISERS, log_softmax, softmax, sparsemax
+from paper_equations.orderless import convolutional
 from paper_equations.readouts import READOUTS
 from paper_equations.scores import CONTENT_SCORES, location
 from paper_equations.sentence import Model
@@ -21,9 +22,11 @@ __all__ = [
     "NORMALISERS",
     "READOUTS",
     "Attention",
+    "Encoded",
     "Model",
     "State",
     "attend",
+    "convolutional",
     "encode",
     "location",
     "log_softmax",

@@ -31,6 +31,20 @@ class Encoded:
     backward: RecurrentState | None = None  # (L, B, backward_size)
 
 
+def mean_state(outputs: Tensor, real: Tensor) -> RecurrentState:
+    """The final state of an encoder without recurrence: the mean of its outputs, as one layer.
+
+    It has no cell state. The decoder's first layer may have one: `LinearBridge` maps it from the
+    mean, too.
+
+    Args:
+        outputs: (B, S, D), zero where `real` is False.
+        real: (B, S) bool, True at the tokens of which it is the mean.
+    """
+    mean = outputs.sum(1) / real.sum(1, keepdim=True)  # (B, D)
+    return RecurrentState(mean.unsqueeze(0))
+
+
 class Encoder(nn.Module, ABC):
     """Turns source tokens into one vector a token and a final state.
 

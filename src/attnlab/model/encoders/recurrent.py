@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attnlab.batch import PAD, Padding
 from attnlab.model.dropout import Dropout, Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded, Encoder
-from attnlab.model.pads import flip_real, pads_last, read_real, reorder, states_of
+from attnlab.model.pads import flip_real, pads_last, read_real, reorder, states_of, tokens_read
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
 
@@ -102,7 +102,7 @@ class RecurrentEncoder(Encoder):
         x = self.dropout(self.embedding(source))  # (B, S, E)
         # 1. Real tokens first; where pads are read, they all count as real.
         skips = self.padding.recurrence == "skip"
-        real = source_mask if skips else torch.ones_like(source_mask)
+        real = tokens_read(source_mask, self.padding)
         order = pads_last(source_mask) if skips and self._pads_may_lead(source_mask) else None
         if order is not None:
             x = reorder(x, order)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
+from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
-from attnlab.model.encoders.recurrent import RecurrentEncoder
 
 Recurrence = Literal["skip", "read"]
 
@@ -17,12 +17,13 @@ Recurrence = Literal["skip", "read"]
 def recurrence_at_pads(encoder: Any, wanted: Recurrence | None) -> Iterator[Recurrence | None]:
     """Let the encoder skip or read pads meanwhile, and yield what it does.
 
-    wanted: None for what it was trained with. It yields None for an encoder that is no recurrence
-        of attnlab.
+    wanted: None for what it was trained with. It yields None for an encoder that does not go by a
+        `Padding`, such as one from outside.
 
-    Raises ExperimentError for a wish to another encoder.
+    Raises ExperimentError for a wish to such an encoder.
     """
-    if not isinstance(encoder, RecurrentEncoder):
+    own = getattr(encoder, "padding", None)
+    if not isinstance(own, Padding):
         if wanted is not None:
             raise ExperimentError(
                 f"recurrence: {type(encoder).__name__} has no recurrence that reads or skips "
@@ -30,7 +31,6 @@ def recurrence_at_pads(encoder: Any, wanted: Recurrence | None) -> Iterator[Recu
             )
         yield None
         return
-    own = encoder.padding
     encoder.padding = own if wanted is None else replace(own, recurrence=wanted)
     try:
         yield encoder.padding.recurrence
