@@ -151,7 +151,7 @@ class Seq2Seq(nn.Module):
             memory
             if each is attention
             else remember(encoded, source_mask, is_masked, each, intervention)
-            for each in self.decoder.further_attentions
+            for each in self.decoder.attentions
         )
         recurrent = self.bridge(encoded, source_mask)
         state = self.decoder.first_state(recurrent, encoded)

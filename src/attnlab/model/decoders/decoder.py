@@ -115,7 +115,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             self.second_cell = StackedCell(cell, value_size, hidden_size, layers, layer_dropout)
 
     @property
-    def further_attentions(self) -> Sequence[Attention | MultiHeadAttention]:
+    def attentions(self) -> Sequence[Attention | MultiHeadAttention]:
         """All its attentions, where there is more than `attention`, in their order.
 
         `Memory.of_each` has what each of them reads.

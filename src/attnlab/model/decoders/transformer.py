@@ -215,10 +215,10 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
     @property
     def attention(self) -> AnyAttention:  # type: ignore[override]  # elsewhere an attribute
         """That of the alignment block."""
-        return self.further_attentions[self.alignment_block - 1]
+        return self.attentions[self.alignment_block - 1]
 
     @property
-    def further_attentions(self) -> Sequence[AnyAttention]:
+    def attentions(self) -> Sequence[AnyAttention]:
         return [block.attention for block in self.blocks]
 
     @property
