@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 NOT_EXPORTED = {
     ("model/decoder", "transformer"),
+    ("model/encoder", "averaging"),
+    ("model/encoder", "bag_of_words"),
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
     ("model/output", "pointer_generator"),

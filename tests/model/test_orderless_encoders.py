@@ -31,15 +31,23 @@ from attnlab.tasks.edited_source import Edit
 from attnlab.tasks.translation.step_numbers import step_numbers
 from explored_models import build_character_translator
 
-BLOCKS = 3
+BLOCKS, WINDOW = 3, 3
 SMALL = {"embedding_size": 6, "hidden_size": 4, "blocks": BLOCKS, "kernel": 3, "longest": 8}
+SMALL["window"] = WINDOW
 EXACT = {"rtol": 0, "atol": 1e-10}
 
 # Of each encoder its equation: weights and tokens -> the encoded sentence.
 EQUATIONS: dict[str, Callable[[paper.Weights, list[int]], paper.Encoded]] = {
     "convolutional": lambda w, tokens: paper.convolutional(w, tokens, BLOCKS),
+    "averaging": lambda w, tokens: paper.averaging(w, tokens, WINDOW),
+    "bag_of_words": paper.bag_of_words,
 }
-WITH_POSITIONS = ("convolutional",)
+# Of those that `tiny_model` builds at another size.
+OF_TINY_MODEL: dict[str, Callable[[paper.Weights, list[int]], paper.Encoded]] = {
+    "convolutional": lambda w, tokens: paper.convolutional(w, tokens, 2),
+    "averaging": lambda w, tokens: paper.averaging(w, tokens, 5),
+}
+WITH_POSITIONS = ("convolutional", "averaging")
 every_encoder = pytest.mark.parametrize("name", EQUATIONS)
 with_positions = pytest.mark.parametrize("name", WITH_POSITIONS)
 
@@ -146,6 +154,19 @@ def test_gradient_of_every_weight_is_that_of_finite_differences(name, pairs):
 
 
 @every_encoder
+def test_skipped_pads_do_not_matter_whatever_their_vector(name, pairs):
+    """With tied embeddings the output layer changes it."""
+    batch = make_batch(*pairs(), Padding())
+    encoder = encoder_of(name)
+    before = encoder(batch.source, batch.source_mask)
+    with torch.no_grad():
+        encoder.embedding.weight[PAD] = 1.0
+    after = encoder(batch.source, batch.source_mask)
+    assert torch.equal(after.outputs, before.outputs)
+    assert torch.equal(after.final.hidden, before.final.hidden)
+
+
+@every_encoder
 def test_pad_vector_is_zero_and_stays_zero(name, pairs):
     part = part_of("encoder", name, SMALL)
     encoder = part(source_vocabulary_size=11, padding=Padding(recurrence="read"))
@@ -185,7 +206,7 @@ def test_bridge_makes_the_first_state_of_its_equation_or_is_refused(
     batch = make_batch(sources, targets, model.padding)
     _, state = model.encode(batch.source, batch.source_mask)
     w = paper.weights_of(model)
-    equation = EQUATIONS[name] if name != "convolutional" else two_blocks
+    equation = OF_TINY_MODEL.get(name, EQUATIONS[name])
     for row, source in enumerate(sources):
         encoded = equation(paper.part(w, "encoder."), [*source, EOS])
         of_bridge = paper.part(w, "bridge.")
@@ -196,16 +217,32 @@ def test_bridge_makes_the_first_state_of_its_equation_or_is_refused(
             equals(state.recurrent.cell[:, row], expected.cell)
 
 
-def two_blocks(w: paper.Weights, tokens: list[int]) -> paper.Encoded:
-    """As `tiny_model` builds it."""
-    return paper.convolutional(w, tokens, 2)
-
-
-@pytest.mark.parametrize("kernel", [2, 4])
-def test_even_kernel_is_refused_with_its_neighbours(kernel):
-    message = f"kernel must be odd.* got {kernel}; choose {kernel - 1} or {kernel + 1}"
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize(
+    ("name", "setting"), [("convolutional", "kernel"), ("averaging", "window")]
+)
+def test_even_kernel_or_window_is_refused_with_its_neighbours(name, setting, size):
+    message = f"model.encoder.{setting} must be odd.* got {size}; choose {size - 1} or {size + 1}"
     with pytest.raises(ExperimentError, match=message):
-        encoder_of("convolutional", kernel=kernel)
+        encoder_of(name, **{setting: size})
+
+
+def test_bag_of_words_knows_no_order_and_the_others_do():
+    source = torch.tensor([[4, 5, 6, EOS]])
+    mask = source != PAD
+    shuffled = source[:, [1, 0, 2, 3]]
+    for name in EQUATIONS:
+        encoder = encoder_of(name)
+        one, other = encoder(source, mask), encoder(shuffled, mask)
+        is_same = torch.allclose(one.outputs[:, [1, 0, 2, 3]], other.outputs)
+        assert is_same == (name == "bag_of_words"), name
+
+
+def test_window_wider_than_a_sentence_is_read():
+    encoder = encoder_of("averaging", window=9)
+    source = torch.tensor([[4, EOS]])
+    found = encoder(source, source != PAD)
+    equals(found.outputs[0], paper.averaging(paper.weights_of(encoder), [4, EOS], 9).outputs)
 
 
 def test_block_sees_as_many_tokens_as_its_kernel(pairs):

@@ -27,7 +27,12 @@ SMALL_MODEL = (
     "model.decoder.hidden_size=16",
 )
 # What is as wide as its embeddings.
-WITHOUT_HIDDEN_SIZE = {"encoder=self_attention": "encoder", "decoder=transformer": "decoder"}
+WITHOUT_HIDDEN_SIZE = {
+    "encoder=self_attention": "encoder",
+    "encoder=averaging": "encoder",
+    "encoder=bag_of_words": "encoder",
+    "decoder=transformer": "decoder",
+}
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
     ("attention=bahdanau", "normaliser=gumbel", "history=forward", "initialisation=bahdanau"),
@@ -86,6 +91,8 @@ TOGETHER = [
     ("encoder=self_attention", "attention=general", "bridge=linear"),
     ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),
     ("attention=bahdanau", "encoder=convolutional"),
+    ("attention=bahdanau", "encoder=averaging", "bridge=zero"),
+    ("attention=bahdanau", "encoder=bag_of_words", "bridge=mean"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

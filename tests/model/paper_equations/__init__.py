@@ -11,7 +11,7 @@ from paper_equations.bridges import BRIDGES
 from paper_equations.cells import State, part, weights_of
 from paper_equations.encoder import Encoded, encode
 from paper_equations.normalisers import NORMALISERS, log_softmax, softmax, sparsemax
-from paper_equations.orderless import convolutional
+from paper_equations.orderless import averaging, bag_of_words, convolutional
 from paper_equations.readouts import READOUTS
 from paper_equations.scores import CONTENT_SCORES, location
 from paper_equations.sentence import Model
@@ -26,6 +26,8 @@ __all__ = [
     "Model",
     "State",
     "attend",
+    "averaging",
+    "bag_of_words",
     "convolutional",
     "encode",
     "location",

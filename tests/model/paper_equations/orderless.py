@@ -45,6 +45,22 @@ def convolutional(w: Weights, tokens: list[int], blocks: int) -> Encoded:
     return _with_mean([(x + y) * math.sqrt(0.5) for x, y in zip(last, e, strict=True)])
 
 
+def averaging(w: Weights, tokens: list[int], window: int) -> Encoded:
+    """Gehring et al. 2017, "A Convolutional Encoder Model for NMT", 3.1; 0 beyond the ends."""
+    e = with_positions(w, tokens)
+    reach = window // 2
+    outputs = []
+    for j in range(len(e)):
+        inside = range(max(j - reach, 0), min(j + reach + 1, len(e)))
+        outputs.append(sum(e[i] for i in inside) / window)
+    return _with_mean(outputs)
+
+
+def bag_of_words(w: Weights, tokens: list[int]) -> Encoded:
+    """Iyyer et al. 2015, 2.1."""
+    return _with_mean([w["embedding.weight"][token] for token in tokens])
+
+
 def _with_mean(outputs: list[np.ndarray]) -> Encoded:
     """The final state is the mean of the outputs."""
     return Encoded(np.stack(outputs), State([sum(outputs) / len(outputs)], None), None)

@@ -1,0 +1,85 @@
+"""Averaging encoder: the mean of neighbouring embeddings of tokens and positions.
+
+Axes: B batch, S source length, E embedding and output, k window.
+"""
+
+from __future__ import annotations
+
+from pydantic import PositiveInt
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool1d
+
+from attnlab.batch import PAD, Padding
+from attnlab.model.dropout import Rate, dropout_of_words
+from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
+from attnlab.model.encoders.learned_positions import LearnedPositions
+from attnlab.model.pads import tokens_read
+from attnlab.model.recurrence import StateShape
+
+
+class AveragingEncoder(Encoder):
+    """h_j = 1/k (e_{j-⌊k/2⌋} + ... + e_{j+⌊k/2⌋}), e_j the sum of token's and position's embedding.
+
+    The pooling encoder of Gehring, Auli, Grangier and Dauphin 2017, "A Convolutional Encoder Model
+    for Neural Machine Translation", section 3.1, there with k = 5. What stands before and behind a
+    sentence counts as 0, and so does a pad, so that the sum is always divided by k, as in the
+    authors' code.
+
+    The final state is the mean of the outputs over the real tokens. Where pads are read, they are
+    tokens like others: they have positions, a place in the windows and a share of the mean.
+
+    Not as there: the attention compares and sums the same h, where the paper compares h and sums e.
+
+    Args:
+        embedding_size: width E of embeddings and outputs.
+        window: k, the tokens of a mean, an odd number.
+        longest: the number of positions, the longest source that can be read, `<eos>` included.
+        word_dropout: of whole words, their embeddings with their positions.
+        dropout: on the sum of embeddings and positions.
+    """
+
+    longest_source = "longest"
+
+    embedding: nn.Embedding
+
+    def __init__(
+        self,
+        embedding_size: PositiveInt,
+        window: PositiveInt,
+        longest: PositiveInt,
+        word_dropout: Rate,
+        dropout: Rate,
+        *,
+        source_vocabulary_size: int,
+        padding: Padding,
+    ) -> None:
+        super().__init__()
+        if window % 2 == 0:
+            raise ValueError(
+                f"window must be odd, so that as many tokens stand before a token as behind it, "
+                f"got {window}; choose {window - 1} or {window + 1}"
+            )
+        self.padding = padding
+        self.window = window
+        self.output_size = embedding_size
+        self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
+
+        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.positions = LearnedPositions(longest, embedding_size)
+        self.dropout = dropout_of_words(word_dropout, dropout)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the encoded source: source (B, S) and its mask (B, S).
+
+        Outputs at skipped pads are zero. Raises ExperimentError for a source that is too long.
+        """
+        # 1. Embed the tokens and their positions.
+        real = tokens_read(source_mask, self.padding)
+        not_read = ~real.unsqueeze(2)  # (B, S, 1)
+        embedded = self.dropout(self.embedding(source) + self.positions(real))  # (B, S, E)
+
+        # 2. Average over each window, as if each sentence stood alone.
+        alone = embedded.masked_fill(not_read, 0).mT  # (B, E, S)
+        outputs = avg_pool1d(alone, self.window, stride=1, padding=self.window // 2).mT
+        outputs = outputs.masked_fill(not_read, 0)
+        return Encoded(outputs, mean_state(outputs, real))
