@@ -1,0 +1,86 @@
+"""Cost of a training step with each encoder, beside the bidirectional LSTM.
+
+    python benchmarks/encoder_choices.py [--length 14] [--rounds 5] [--only convolutional]
+
+The model of `experiment=multi30k_bahdanau` takes forward and backward passes of 64 made sentence
+pairs, each side `--length` tokens long, over a vocabulary of 6,000 words. Every encoder has
+embeddings of 256, and where it has hidden units 256 of them, in each direction; all else is its
+own default. A round times all of them one after the other, three passes each, and each is divided
+by the LSTM of its own round: the median of the ratios, and the least of the milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+from arguments import at_least_one
+from attention_choices import Timed, made_batch
+from process_cost import limit_threads
+from results import Row, report
+
+DEFAULT = "lstm"
+SIZE = 256
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """{name: overrides} of all files of the group, the LSTM first."""
+    import yaml  # type: ignore[import-untyped]
+
+    from attnlab.project import CONF
+
+    found: dict[str, tuple[str, ...]] = {DEFAULT: ()}
+    for file in sorted((CONF / "model" / "encoder").glob("*.yaml")):
+        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if "_target_" not in settings:  # it builds on another file of the group
+            settings |= yaml.safe_load((file.parent / "gru.yaml").read_text(encoding="utf-8"))
+        sizes = [f"model.encoder.embedding_size={SIZE}"]
+        if "hidden_size" in settings:
+            sizes.append(f"model.encoder.hidden_size={SIZE}")
+        else:
+            sizes.append("~model.encoder.hidden_size")  # the experiment's own encoder has it
+        found[file.stem] = (f"model/encoder={file.stem}", *sizes)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
+    parser.add_argument("--only", nargs="+", help="parts of the names of encoders")
+    args = parser.parse_args()
+    limit_threads()
+
+    batch = made_batch(args.length)
+    timed = {
+        name: Timed(overrides)
+        for name, overrides in choices().items()
+        if name == DEFAULT or not args.only or any(part in name for part in args.only)
+    }
+    rounds = []
+    for number in range(1, args.rounds + 1):
+        rounds.append({name: one.milliseconds(batch) for name, one in timed.items()})
+        print(f"round {number} of {args.rounds}", flush=True)
+
+    rows: list[Row] = []
+    for name, one in timed.items():
+        ratios = [each[name] / each[DEFAULT] for each in rounds]
+        encoder = one.model.encoder
+        weights = sum(parameter.numel() for parameter in encoder.parameters())
+        rows.append(
+            {
+                "encoder": name,
+                "weights beside the words'": str(weights - encoder.embedding.weight.numel()),
+                "times the LSTM": statistics.median(ratios),
+                "ms a step": min(each[name] for each in rounds),
+            }
+        )
+    report(f"encoder_choices_{args.length}", rows)
+
+
+if __name__ == "__main__":
+    main()
