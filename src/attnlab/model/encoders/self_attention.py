@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from attnlab.batch import PAD, Padding
 from attnlab.model.attention.memory import count_positions
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder
-from attnlab.model.recurrence import RecurrentState, StateShape
+from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
+from attnlab.model.recurrence import StateShape
 from attnlab.model.transformer.layers import (
     FeedForward,
     NormPlace,
@@ -24,7 +24,7 @@ from attnlab.model.transformer.layers import (
     draw_scaled,
     last_norm,
 )
-from attnlab.model.transformer.positions import LearnedPositions, PositionKind, positions_of
+from attnlab.model.transformer.positions import PositionKind, positions_of
 
 
 class EncoderBlock(nn.Module):
@@ -55,8 +55,7 @@ class EncoderBlock(nn.Module):
 class SelfAttentionEncoder(Encoder):
     """Blocks in which each token looks at all others (Vaswani et al. 2017, section 3.1).
 
-    The final state is the mean of the outputs over the real tokens, one layer of it (its paper has
-    none; Gehring et al. 2017, "A Convolutional Encoder", section 3.1, begins with a mean).
+    The final state is the mean of the outputs over the real tokens; the paper has none.
 
     Args:
         embedding_size: width E of embeddings, blocks and outputs (there d_model).
@@ -94,7 +93,7 @@ class SelfAttentionEncoder(Encoder):
         padding: Padding,
     ) -> None:
         super().__init__()
-        self.skips_pads = padding.recurrence == "skip"
+        self.padding = padding
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
@@ -121,23 +120,20 @@ class SelfAttentionEncoder(Encoder):
         """Return the encoded source: source (B, S) and its mask (B, S).
 
         Where pads are skipped, no token looks at one, and outputs at pads are zero; where they are
-        read, they are tokens like others, behind the last one.
+        read, they are tokens like others.
         """
-        # 1. Embed, and mark the positions, which count real tokens.
-        positions = count_positions(source_mask)
-        if self.skips_pads and isinstance(self.positions, LearnedPositions):
-            positions = positions.masked_fill(~source_mask, 0)  # a pad may stand beyond the longest
+        # 1. Embed, and mark the positions of all that is read.
+        skips_pads = self.padding.recurrence == "skip"
+        read = source_mask if skips_pads else torch.ones_like(source_mask)
+        positions = count_positions(read).masked_fill(~read, 0)  # a pad may stand beyond the last
         x = self.positions.added(self.scale * self.embedding(source), positions)
         x = self.dropout(x)
 
-        # 2. Block by block, each token looks at all that may be seen.
-        seen = source_mask[:, None, None] if self.skips_pads else None
+        # 2. Block by block, each token looks at all that is read.
+        seen = read[:, None, None] if skips_pads else None
         for block in self.blocks:
             x = block(x, positions, seen)
-        outputs = self.norm(x)
+        outputs = self.norm(x).masked_fill(~read.unsqueeze(2), 0)
 
         # 3. The mean stands for the sentence.
-        real = source_mask if self.skips_pads else torch.ones_like(source_mask)
-        outputs = outputs.masked_fill(~real.unsqueeze(2), 0)
-        mean = outputs.sum(1) / real.sum(1, keepdim=True)
-        return Encoded(outputs, RecurrentState(mean.unsqueeze(0)))
+        return Encoded(outputs, mean_state(outputs, read))
