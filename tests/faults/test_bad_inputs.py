@@ -33,6 +33,7 @@ def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
     return wrong + [f"one sentence too many: {problem}" for problem in left]
 
 
+@pytest.mark.timeout(1_800)  # many configs, and a busy machine takes long for each
 def test_config_with_wrong_values_is_refused_with_a_sentence_for_each() -> None:
     number, wrong = 0, []
     for config, faults in bad_configs():
