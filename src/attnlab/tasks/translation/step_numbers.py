@@ -404,18 +404,19 @@ def unknown_decoder(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:
     """A decoder from outside: what its attention was asked, and what its readout was given."""
     before = given_states(sheet, taken.before.recurrent, "t−1")
     part = part_of(taken.model.decoder)
+    known = before.hidden[-1:]  # none of a decoder without a recurrent state
     sheet.begin("unknown_decoder")
     found = None
     if taken.calls.attention is not None:
         values = taken.calls.attention[0][0, 0]
         width = Axis("Q", len(values))
-        of = [before.top, token]
+        of = [*known, token]
         query = sheet.opaque("q_t", "query", values, width, of=of, part=part)
         found = taken.attend(sheet, query)
 
     assert taken.calls.readout is not None
     hidden, context, _, _ = taken.calls.readout
-    of = [before.top, token, *([] if found is None else [found])]
+    of = [*known, token, *([] if found is None else [found])]
     s = sheet.opaque("s_t", "state", hidden[0], Axis("H", hidden.shape[1]), of=of, part=part)
     sheet.formula("{} = step(" + ", ".join(["{}"] * len(of)) + ")", s, *of)
     if context is None:
