@@ -97,7 +97,9 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
     ours = translator_of(speed_up(build(variant)))
     for step, edit in ((0, Edit()), (3, Edit(before=1, behind=2))):
         sheet, taken = sheet_at(ours, step, edit)
-        assert [symbol.id for symbol in sheet.symbols.values() if symbol.part is not None] == []
+        given = [symbol.id for symbol in sheet.symbols.values() if symbol.part is not None]
+        # The blocks of a Transformer are not written out.
+        assert given == (["q_t", "s_t"] if variant.name == "transformer" else [])
         check_symbols(sheet)
         check_end(sheet, taken)
 
