@@ -83,28 +83,45 @@ def made_batch(length: int) -> Any:
     return make_batch(sources, targets, Padding())
 
 
-def main() -> None:
+def timed_rounds(timed: dict[str, Timed], length: int, rounds: int) -> list[dict[str, float]]:
+    """The milliseconds of a step of each, of each round, for sentences of a length."""
+    batch = made_batch(length)
+    taken = []
+    for number in range(1, rounds + 1):
+        taken.append({name: one.milliseconds(batch) for name, one in timed.items()})
+        print(f"round {number} of {rounds}", flush=True)
+    return taken
+
+
+def chosen(
+    choices: dict[str, tuple[str, ...]], default: str, only: list[str] | None
+) -> dict[str, Timed]:
+    """The models of the default and of the choices whose names have one of these parts."""
+    return {
+        name: Timed(overrides)
+        for name, overrides in choices.items()
+        if name == default or not only or any(part in name for part in only)
+    }
+
+
+def arguments_of(doc: str | None, of_what: str) -> argparse.Namespace:
+    """The arguments of a benchmark of choices, such as those "of encoders"."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
     )
     parser.add_argument("--rounds", type=at_least_one, default=5)
-    parser.add_argument("--only", nargs="+", help="parts of the names of choices")
-    args = parser.parse_args()
-    limit_threads()
+    parser.add_argument("--only", nargs="+", help=f"parts of the names of {of_what}")
+    return parser.parse_args()
 
-    batch = made_batch(args.length)
-    timed = {
-        name: Timed(overrides)
-        for name, overrides in choices().items()
-        if name == DEFAULT or not args.only or any(part in name for part in args.only)
-    }
-    rounds = []
-    for number in range(1, args.rounds + 1):
-        rounds.append({name: one.milliseconds(batch) for name, one in timed.items()})
-        print(f"round {number} of {args.rounds}", flush=True)
+
+def main() -> None:
+    args = arguments_of(__doc__, "choices")
+    limit_threads()
+    timed = chosen(choices(), DEFAULT, args.only)
+    rounds = timed_rounds(timed, args.length, args.rounds)
 
     rows: list[Row] = []
     for name in timed:

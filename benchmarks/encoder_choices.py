@@ -11,11 +11,9 @@ by the LSTM of its own round: the median of the ratios, and the least of the mil
 
 from __future__ import annotations
 
-import argparse
 import statistics
 
-from arguments import at_least_one
-from attention_choices import Timed, made_batch
+from attention_choices import arguments_of, chosen, timed_rounds
 from process_cost import limit_threads
 from results import Row, report
 
@@ -44,27 +42,10 @@ def choices() -> dict[str, tuple[str, ...]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
-    )
-    parser.add_argument("--rounds", type=at_least_one, default=5)
-    parser.add_argument("--only", nargs="+", help="parts of the names of encoders")
-    args = parser.parse_args()
+    args = arguments_of(__doc__, "encoders")
     limit_threads()
-
-    batch = made_batch(args.length)
-    timed = {
-        name: Timed(overrides)
-        for name, overrides in choices().items()
-        if name == DEFAULT or not args.only or any(part in name for part in args.only)
-    }
-    rounds = []
-    for number in range(1, args.rounds + 1):
-        rounds.append({name: one.milliseconds(batch) for name, one in timed.items()})
-        print(f"round {number} of {args.rounds}", flush=True)
+    timed = chosen(choices(), DEFAULT, args.only)
+    rounds = timed_rounds(timed, args.length, args.rounds)
 
     rows: list[Row] = []
     for name, one in timed.items():

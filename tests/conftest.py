@@ -103,7 +103,7 @@ def tiny_model() -> Callable[..., Any]:
     """Builds a Seq2Seq of a few units in evaluation mode, with any choice of the composition.
 
     Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder`
-    brings its own readout and attention as there.
+    brings its own bridge, readout and attention as there.
     """
     import torch
     from composed_variants import SMALL, Variant, choices_of, names_of, part_of
@@ -122,7 +122,7 @@ def tiny_model() -> Callable[..., Any]:
         reverse_source: bool = False,
         layers: int = 1,
         decoder_layers: int | None = None,
-        bridge: str = "linear",
+        bridge: str | None = None,
         decoder: str = "attend_then_step",
         attention: Any = "default",
         projection: int | None = None,
@@ -185,7 +185,7 @@ def tiny_model() -> Callable[..., Any]:
             Seq2Seq,
             "model",
             encoder=encoder_part,
-            bridge=part_of("bridge", bridge),
+            bridge=part_of("bridge", bridge or names["bridge"]),
             attention=attention,
             projection=None
             if projection is None
@@ -197,13 +197,21 @@ def tiny_model() -> Callable[..., Any]:
             decoder=part_of(
                 "decoder",
                 decoder,
-                cell=decoder_cell or cell,
-                embedding_size=decoder_embedding_size,
-                hidden_size=decoder_hidden_size or width,
-                layers=decoder_layers or encoder_layers,
-                word_dropout=word_dropout,
-                dropout=dropout,
-                layer_dropout=dropout,
+                {
+                    "cell": decoder_cell or cell,
+                    "embedding_size": decoder_embedding_size,
+                    "hidden_size": decoder_hidden_size or width,
+                    "layers": decoder_layers or encoder_layers,
+                    "word_dropout": word_dropout,
+                    "dropout": dropout,
+                    "layer_dropout": dropout,
+                    # Of a Transformer, whose embeddings may have any width here
+                    "self_attention_heads": 1,
+                    "feed_forward_size": 5,
+                    "positions": "learned",
+                    "longest": 16,
+                    "block_dropout": dropout,
+                },
                 **({"context": context} if context else {}),
             ),
             readout=part_of(

@@ -121,7 +121,7 @@ def test_source_as_long_as_the_positions_is_read_with_pads_beyond_them(name, sid
 def test_source_longer_than_the_positions_is_refused(name, recurrence, pairs):
     padding = Padding(recurrence=recurrence)
     batch = make_batch(*pairs((3, 8), (1, 1)), padding)
-    message = "model.encoder.longest is 8, but a source of 9 tokens .* raise it and train anew"
+    message = "model.encoder.longest is 8, but a sentence of 9 tokens .* raise it and train anew"
     with pytest.raises(ExperimentError, match=message):
         encoder_of(name, padding)(batch.source, batch.source_mask)
 
@@ -132,7 +132,7 @@ def test_pads_that_are_read_need_positions_too(name, pairs):
     source = torch.nn.functional.pad(batch.source, (1, 0))
     assert encoder_of(name)(source, source != PAD).outputs.isfinite().all()
     reader = encoder_of(name, Padding(recurrence="read"))
-    with pytest.raises(ExperimentError, match="longest is 8, but a source of 9 tokens"):
+    with pytest.raises(ExperimentError, match="longest is 8, but a sentence of 9 tokens"):
         reader(source, source != PAD)
 
 

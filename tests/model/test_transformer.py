@@ -141,11 +141,11 @@ def test_sinusoids_are_the_papers():
 def test_products_of_turned_vectors_know_their_distance_alone():
     torch.manual_seed(0)
     query, key = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
-    rotary = RotaryPositions()
+    rotary = RotaryPositions(head_size=8)
 
     def product(p: int, q: int) -> torch.Tensor:
         turned = [
-            rotary.turned(vector, torch.tensor([[position]]))
+            rotary.turn(torch.tensor([[position]]))(vector)
             for vector, position in ((query, p), (key, q))
         ]
         return (turned[0] * turned[1]).sum()
@@ -263,7 +263,7 @@ def test_decoder_equals_torchs_own_with_its_weights(norm, pairs):
     found = model.forward(batch).reading.readout
     real = batch.target_mask
     torch.testing.assert_close(found[real], expected[real], **EXACT)
-    assert memory.of_each[1] is not memory.of_each[0]
+    assert memory.of_blocks[1] is not memory.of_blocks[0]
 
 
 def torchs_decoder(model: Seq2Seq, norm: str) -> nn.TransformerDecoder:
@@ -294,7 +294,7 @@ def torchs_decoder(model: Seq2Seq, norm: str) -> nn.TransformerDecoder:
     return theirs
 
 
-# Each choice of each factor, and each pair of neighbours in a row, some time.
+# Each has other choices of several factors.
 CHOICES = [
     {"attention": "bahdanau", "heads": None, "output": "pointer_generator"},
     {"attention": "dot", "heads": None, "normaliser": "sparsemax", "positions": "rotary"},

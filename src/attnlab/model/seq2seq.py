@@ -105,7 +105,7 @@ class Seq2Seq(nn.Module):
             target_vocabulary_size=target_vocabulary_size,
         )
 
-        if bridge.target.passes_source and not self.decoder.has_recurrent_state:
+        if bridge.target.passes_source and self.decoder.body.state_shape.layers == 0:
             raise ValueError(
                 f"bridge {bridge.target.__name__} makes a first recurrent state, but this decoder "
                 "has none, and looks at the source by its attentions alone; choose "
@@ -147,17 +147,17 @@ class Seq2Seq(nn.Module):
         is_masked = self.padding.attention_masked
         attention = self.decoder.attention
         memory = remember(encoded, source_mask, is_masked, attention, intervention)
-        of_each = tuple(
+        of_blocks = tuple(
             memory
             if each is attention
             else remember(encoded, source_mask, is_masked, each, intervention)
-            for each in self.decoder.attentions
+            for each in self.decoder.block_attentions
         )
         recurrent = self.bridge(encoded, source_mask)
         state = self.decoder.first_state(recurrent, encoded)
         if attention is None:
             return memory, state
-        memory = replace(memory, source=source, of_each=of_each)
+        memory = replace(memory, source=source, of_blocks=of_blocks)
         return memory, replace(state, past=attention.first_past(memory))
 
     def step(

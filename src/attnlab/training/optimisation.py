@@ -102,8 +102,8 @@ class CosineSchedule(Schedule):
 class InverseSquareRootSchedule(Schedule):
     """Falls with the square root of the steps, after warm-up (Vaswani et al. 2017, equation 3).
 
-    The optimizer's rate is the highest, that of the first step after the warm-up; there it is
-    1 / sqrt(d_model warmup_steps), and that step is the last of the warm-up.
+    The first step after the warm-up has the optimizer's rate, the highest. In the paper it is the
+    last of the warm-up, and has the rate 1 / sqrt(d_model (warmup_steps + 1)).
     """
 
     warmup_steps: PositiveInt
@@ -112,8 +112,8 @@ class InverseSquareRootSchedule(Schedule):
         self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
     ) -> Any:
         def factor(step: int) -> float:
-            highest = self.warmup_steps + 1  # steps are counted from 1 on
-            return math.sqrt(highest / max(highest, step + 1))
+            first_after = self.warmup_steps + 1  # steps are counted from 1 on
+            return math.sqrt(first_after / max(first_after, step + 1))
 
         return _by_step(optimizer, self.warmup_steps, factor)
 

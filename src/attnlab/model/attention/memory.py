@@ -21,8 +21,8 @@ class Memory:
     and values have a further axis N where the attention has several heads; they are None without
     attention. mask is None where the attention may weigh pads. positions count real tokens from 0
     on; pads come behind the last of them. intervention changes the weights; None leaves them as
-    they are. source has the tokens themselves, for an output that copies them. of_each has the
-    memory of each attention of a decoder that has several, one of which is this one.
+    they are. source has the tokens themselves, for an output that copies them. of_blocks has
+    the memory of each block of a decoder whose blocks attend.
     """
 
     summary: Tensor  # (B, D)
@@ -33,14 +33,14 @@ class Memory:
     lengths: Tensor  # (B,) long
     intervention: Intervention | None = None
     source: Tensor | None = None  # (B, S) long
-    of_each: tuple[Memory, ...] = ()
+    of_blocks: tuple[Memory, ...] = ()
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order; a row may be named twice."""
         selected = rows_of(self, rows)
-        if not self.of_each:
+        if not self.of_blocks:
             return selected
-        return replace(selected, of_each=tuple(each.select(rows) for each in self.of_each))
+        return replace(selected, of_blocks=tuple(each.select(rows) for each in self.of_blocks))
 
     def under(self, intervention: Intervention) -> Memory:
         """The memory with an intervention, without what this hides."""
@@ -48,8 +48,8 @@ class Memory:
         if intervention.hide:
             shown = intervention.shown(self.positions)
             mask = shown if mask is None else mask & shown
-        of_each = tuple(each.under(intervention) for each in self.of_each)
-        return replace(self, mask=mask, intervention=intervention, of_each=of_each)
+        of_blocks = tuple(each.under(intervention) for each in self.of_blocks)
+        return replace(self, mask=mask, intervention=intervention, of_blocks=of_blocks)
 
     def for_rows(self, count: int) -> Memory:
         """Every row as often as it takes to have so many, its copies side by side."""

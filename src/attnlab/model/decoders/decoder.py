@@ -38,7 +38,6 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     destinations: {choice of `context`: (goes into the cell, goes into the readout)}.
     attends: False for a decoder that has no attention, and refuses one.
     steps_twice: True for a decoder with a second cell, `second_cell`, which reads the context.
-    has_recurrent_state: False for a decoder whose first state no bridge can make.
     attention: what it looks back with, and whose weights are shown; None without an attention.
     body: its layers, and the embedding of the target, readout and input feeding.
 
@@ -64,7 +63,6 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
     attends: ClassVar[bool] = True
     steps_twice: ClassVar[bool] = False
-    has_recurrent_state: ClassVar[bool] = True
 
     attention: Attention | MultiHeadAttention | None
     body: DecoderBody
@@ -115,10 +113,10 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             self.second_cell = StackedCell(cell, value_size, hidden_size, layers, layer_dropout)
 
     @property
-    def attentions(self) -> Sequence[Attention | MultiHeadAttention]:
-        """All its attentions, where there is more than `attention`, in their order.
+    def block_attentions(self) -> Sequence[Attention | MultiHeadAttention]:
+        """Those of its blocks, in order, each of which reads its own of `Memory.of_blocks`.
 
-        `Memory.of_each` has what each of them reads.
+        Empty for a decoder that has `attention` alone; in others it is one of these.
         """
         return ()
 

@@ -36,7 +36,7 @@ from attnlab.model.transformer.layers import (
     draw_scaled,
     last_norm,
 )
-from attnlab.model.transformer.positions import PositionKind, positions_of
+from attnlab.model.transformer.positions import PositionKind, Turn, positions_of
 
 AnyAttention = Attention | MultiHeadAttention
 # An attention, its queries (B, T, E) and its memory -> context (B, T, D) and weights.
@@ -92,20 +92,23 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         x: Tensor,
-        positions: Tensor,
+        turn: Turn,
         before: tuple[Tensor, Tensor] | None,
         memory: Memory,
         ask: Ask,
     ) -> Found:
-        """One block, for x (B, T, E) at positions (B, T).
+        """One block, for x (B, T, E).
 
-        before: keys and values of earlier steps, which one step (T = 1) sees; None where x has all
-            steps, each of which sees itself and those before it.
+        Args:
+            turn: as for `SelfAttention.project`.
+            before: keys and values of earlier steps, which one step (T = 1) sees; None where x has
+                all steps, each of which sees itself and those before it.
+            memory: of the source, for this block.
+            ask: how its attention is asked.
         """
         # 1. Look at the target so far.
-        query, keys, values = self.self_attention.project(
-            self.around_self_attention.enter(x), positions
-        )
+        entered = self.around_self_attention.enter(x)
+        query, keys, values = self.self_attention.project(entered, turn)
         seen = None
         if before is None:
             seen = causal(x.shape[1], x.device)
@@ -119,9 +122,9 @@ class DecoderBlock(nn.Module):
         context, weights = ask(self.attention, self.around_attention.enter(x), memory)
         x = self.around_attention.leave(x, self.into_width(context))
 
-        # 3. Think about each token by itself.
-        widened = self.feed_forward(self.around_feed_forward.enter(x))
-        x = self.around_feed_forward.leave(x, widened)
+        # 3. Pass each token through the feed-forward network.
+        found = self.feed_forward(self.around_feed_forward.enter(x))
+        x = self.around_feed_forward.leave(x, found)
         return Found(x, keys, values, context, weights)
 
 
@@ -150,7 +153,6 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
     """
 
     destinations: ClassVar = {"blocks": (False, False), "blocks_and_readout": (False, True)}
-    has_recurrent_state: ClassVar[bool] = False
 
     body: TargetSide  # type: ignore[assignment]  # no cells
 
@@ -178,7 +180,7 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
         nn.Module.__init__(self)  # that of Decoder makes recurrent layers
         check_attends(mechanism)
         assert mechanism is not None
-        _check(mechanism, input_feeding, blocks, alignment_block)
+        _check_choices(mechanism, input_feeding, blocks, alignment_block)
 
         self.into_cell, self.into_readout = self.destinations[context]
         self.scale = math.sqrt(embedding_size)
@@ -198,7 +200,7 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
         draw_scaled(self.body.embedding)
         built = [
             DecoderBlock(
-                SelfAttention(embedding_size, self_attention_heads, self.positions),
+                SelfAttention(embedding_size, self_attention_heads),
                 mechanism.build(embedding_size, value_size),
                 embedding_size,
                 value_size,
@@ -215,16 +217,11 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
     @property
     def attention(self) -> AnyAttention:  # type: ignore[override]  # elsewhere an attribute
         """That of the alignment block."""
-        return self.attentions[self.alignment_block - 1]
+        return self.block_attentions[self.alignment_block - 1]
 
     @property
-    def attentions(self) -> Sequence[AnyAttention]:
+    def block_attentions(self) -> Sequence[AnyAttention]:
         return [block.attention for block in self.blocks]
-
-    @property
-    def feeds_back(self) -> bool:
-        """A step reads keys and values of those before, which are known without their results."""
-        return False
 
     def first_state(self, recurrent: RecurrentState, encoded: Encoded) -> TransformerState:
         first = super().first_state(recurrent, encoded)
@@ -249,10 +246,11 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
         positions = state.position.unsqueeze(1)
         x = self.positions.added(self.scale * token.embedded.unsqueeze(1), positions)
         # 2. Block by block, look at the target so far and at the source.
+        turn = self.positions.turn(positions)
         found = []
         for number, block in enumerate(self.blocks):
             before = state.keys[:, number], state.values[:, number]
-            found.append(block(x, positions, before, memory.of_each[number], ask))
+            found.append(block(x, turn, before, memory.of_blocks[number], ask))
             x = found[-1].x
         # 3. Hand the result to the readout, and remember what the self-attention saw.
         shown = found[self.alignment_block - 1]
@@ -273,16 +271,17 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
             return attention(query, memory, positions)
 
         x = self.positions.added(self.scale * tokens, positions)
+        turn = self.positions.turn(positions)
         found = []
-        for block, own_memory in zip(self.blocks, memory.of_each, strict=True):
-            found.append(block(x, positions, None, own_memory, ask))
+        for block, own_memory in zip(self.blocks, memory.of_blocks, strict=True):
+            found.append(block(x, turn, None, own_memory, ask))
             x = found[-1].x
         shown = found[self.alignment_block - 1]
         context = shown.context if self.into_readout else None
         return StepOutput(self.norm(x), context, tokens, shown.weights)
 
 
-def _check(
+def _check_choices(
     mechanism: Mechanism,
     input_feeding: Part[InputFeeding] | None,
     blocks: int,

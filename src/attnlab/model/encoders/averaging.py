@@ -11,10 +11,10 @@ from torch.nn.functional import avg_pool1d
 
 from attnlab.batch import PAD, Padding
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
-from attnlab.model.encoders.learned_positions import LearnedPositions
+from attnlab.model.encoders.encoder import Encoded, Encoder, check_odd, mean_state
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
+from attnlab.model.transformer.positions import LearnedPositions, positions_read
 
 
 class AveragingEncoder(Encoder):
@@ -54,18 +54,14 @@ class AveragingEncoder(Encoder):
         padding: Padding,
     ) -> None:
         super().__init__()
-        if window % 2 == 0:
-            raise ValueError(
-                f"window must be odd, so that as many tokens stand before a token as behind it, "
-                f"got {window}; choose {window - 1} or {window + 1}"
-            )
+        check_odd("window", window)
         self.padding = padding
         self.window = window
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.positions = LearnedPositions(longest, embedding_size)
+        self.positions = LearnedPositions(embedding_size, longest, "model.encoder.longest")
         self.dropout = dropout_of_words(word_dropout, dropout)
 
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
@@ -76,7 +72,8 @@ class AveragingEncoder(Encoder):
         # 1. Embed the tokens and their positions.
         real = tokens_read(source_mask, self.padding)
         not_read = ~real.unsqueeze(2)  # (B, S, 1)
-        embedded = self.dropout(self.embedding(source) + self.positions(real))  # (B, S, E)
+        marked = self.positions.added(self.embedding(source), positions_read(real))
+        embedded = self.dropout(marked)  # (B, S, E)
 
         # 2. Average over each window, as if each sentence stood alone.
         alone = embedded.masked_fill(not_read, 0).mT  # (B, E, S)

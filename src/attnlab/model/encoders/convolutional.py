@@ -14,10 +14,10 @@ from torch.nn.functional import glu
 
 from attnlab.batch import PAD, Padding
 from attnlab.model.dropout import Dropout, Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
-from attnlab.model.encoders.learned_positions import LearnedPositions
+from attnlab.model.encoders.encoder import Encoded, Encoder, check_odd, mean_state
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
+from attnlab.model.transformer.positions import LearnedPositions, positions_read
 
 HALF = math.sqrt(0.5)  # the sum of two alike vectors, times this, varies as each of them
 
@@ -70,17 +70,13 @@ class ConvolutionalEncoder(Encoder):
         padding: Padding,
     ) -> None:
         super().__init__()
-        if kernel % 2 == 0:
-            raise ValueError(
-                f"kernel must be odd, so that as many tokens stand before a token as behind it, "
-                f"got {kernel}; choose {kernel - 1} or {kernel + 1}"
-            )
+        check_odd("kernel", kernel)
         self.padding = padding
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.positions = LearnedPositions(longest, embedding_size)
+        self.positions = LearnedPositions(embedding_size, longest, "model.encoder.longest")
         self.dropout = dropout_of_words(word_dropout, dropout)
         self.block_dropout = Dropout(block_dropout)
         self.W_in = nn.Linear(embedding_size, hidden_size)
@@ -99,7 +95,8 @@ class ConvolutionalEncoder(Encoder):
         # 1. Embed the tokens and their positions.
         real = tokens_read(source_mask, self.padding)
         not_read = ~real.unsqueeze(2)  # (B, S, 1)
-        embedded = self.dropout(self.embedding(source) + self.positions(real))  # (B, S, E)
+        marked = self.positions.added(self.embedding(source), positions_read(real))
+        embedded = self.dropout(marked)  # (B, S, E)
 
         # 2. Convolve, block by block, as if each sentence stood alone.
         z = self.W_in(embedded)  # (B, S, H)

@@ -45,6 +45,15 @@ def mean_state(outputs: Tensor, real: Tensor) -> RecurrentState:
     return RecurrentState(mean.unsqueeze(0))
 
 
+def check_odd(setting: str, tokens: int) -> None:
+    """Raise ValueError where tokens around one token do not stand evenly on both sides of it."""
+    if tokens % 2 == 0:
+        raise ValueError(
+            f"{setting} must be odd, so that as many tokens stand before a token as behind it, "
+            f"got {tokens}; choose {tokens - 1} or {tokens + 1}"
+        )
+
+
 class Encoder(nn.Module, ABC):
     """Turns source tokens into one vector a token and a final state.
 

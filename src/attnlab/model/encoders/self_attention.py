@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 
-import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
-from attnlab.model.attention.memory import count_positions
 from attnlab.model.dropout import Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
+from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
 from attnlab.model.transformer.layers import (
     FeedForward,
@@ -24,7 +23,12 @@ from attnlab.model.transformer.layers import (
     draw_scaled,
     last_norm,
 )
-from attnlab.model.transformer.positions import PositionKind, positions_of
+from attnlab.model.transformer.positions import (
+    PositionKind,
+    Turn,
+    positions_of,
+    positions_read,
+)
 
 
 class EncoderBlock(nn.Module):
@@ -44,12 +48,15 @@ class EncoderBlock(nn.Module):
         self.feed_forward = FeedForward(size, feed_forward_size)
         self.around_feed_forward = Residual(size, norm, dropout)
 
-    def forward(self, x: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
-        """x (B, S, E) at positions (B, S) -> (B, S, E); seen as for `SelfAttention.attend`."""
-        query, key, value = self.attention.project(self.around_attention.enter(x), positions)
+    def forward(self, x: Tensor, turn: Turn, seen: Tensor | None) -> Tensor:
+        """x (B, S, E) -> (B, S, E).
+
+        turn, seen: as for `SelfAttention.project` and `SelfAttention.attend`.
+        """
+        query, key, value = self.attention.project(self.around_attention.enter(x), turn)
         x = self.around_attention.leave(x, self.attention.attend(query, key, value, seen))
-        widened = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, widened)
+        found = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, found)
 
 
 class SelfAttentionEncoder(Encoder):
@@ -60,7 +67,7 @@ class SelfAttentionEncoder(Encoder):
     Args:
         embedding_size: width E of embeddings, blocks and outputs (there d_model).
         blocks: their number.
-        self_attention_heads: N of each layer, which share the width.
+        self_attention_heads: N of each block, which share the width.
         feed_forward_size: inner width of the feed-forward networks.
         positions: `sinusoidal` (Vaswani et al. 2017, section 3.5), `learned` (Gehring et al. 2017),
             or `rotary` (Su et al. 2021).
@@ -106,7 +113,7 @@ class SelfAttentionEncoder(Encoder):
         self.dropout = dropout_of_words(word_dropout, dropout)
         self.blocks = nn.ModuleList(
             EncoderBlock(
-                SelfAttention(embedding_size, self_attention_heads, self.positions),
+                SelfAttention(embedding_size, self_attention_heads),
                 embedding_size,
                 feed_forward_size,
                 norm,
@@ -123,17 +130,17 @@ class SelfAttentionEncoder(Encoder):
         read, they are tokens like others.
         """
         # 1. Embed, and mark the positions of all that is read.
-        skips_pads = self.padding.recurrence == "skip"
-        read = source_mask if skips_pads else torch.ones_like(source_mask)
-        positions = count_positions(read).masked_fill(~read, 0)  # a pad may stand beyond the last
+        real = tokens_read(source_mask, self.padding)
+        positions = positions_read(real)
         x = self.positions.added(self.scale * self.embedding(source), positions)
         x = self.dropout(x)
 
         # 2. Block by block, each token looks at all that is read.
-        seen = read[:, None, None] if skips_pads else None
+        seen = real[:, None, None] if self.padding.recurrence == "skip" else None
+        turn = self.positions.turn(positions)
         for block in self.blocks:
-            x = block(x, positions, seen)
-        outputs = self.norm(x).masked_fill(~read.unsqueeze(2), 0)
+            x = block(x, turn, seen)
+        outputs = self.norm(x).masked_fill(~real.unsqueeze(2), 0)
 
         # 3. The mean stands for the sentence.
-        return Encoded(outputs, mean_state(outputs, read))
+        return Encoded(outputs, mean_state(outputs, real))

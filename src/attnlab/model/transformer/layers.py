@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attnlab.batch import PAD
 from attnlab.model.dropout import Dropout
-from attnlab.model.transformer.positions import Positions
+from attnlab.model.transformer.positions import Turn
 
 NormPlace = Literal["before", "after"]
 
@@ -24,7 +24,7 @@ class SelfAttention(nn.Module):
     Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
     """
 
-    def __init__(self, size: int, heads: int, positions: Positions) -> None:
+    def __init__(self, size: int, heads: int) -> None:
         super().__init__()
         if size % heads:
             raise ValueError(
@@ -35,16 +35,15 @@ class SelfAttention(nn.Module):
         self.head_size = size // heads
         self.W_QKV = nn.Linear(size, 3 * size, bias=False)
         self.W_O = nn.Linear(size, size, bias=False)
-        self._positions = [positions]  # a part of the whole model, and not of each layer
 
-    def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors (B, T, E) at positions (B, T) -> queries, keys and values, each (B, N, T, d)."""
-        query, key, value = (
-            each.unflatten(2, (self.heads, -1)).transpose(1, 2)
-            for each in self.W_QKV(x).chunk(3, dim=2)
-        )
-        (marks,) = self._positions
-        return marks.turned(query, positions), marks.turned(key, positions), value
+    def project(self, x: Tensor, turn: Turn) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors (B, T, E) -> queries and keys, turned, and values, each (B, N, T, d)."""
+        query, key, value = self.W_QKV(x).chunk(3, dim=2)
+        return turn(self._by_head(query)), turn(self._by_head(key)), self._by_head(value)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """(B, T, E) -> (B, N, T, d)."""
+        return x.unflatten(2, (self.heads, self.head_size)).transpose(1, 2)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None) -> Tensor:
         """Each query's average of the values it may see: (B, T, E).

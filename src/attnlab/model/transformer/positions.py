@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.memory import count_positions
 
 PositionKind = Literal["sinusoidal", "learned", "rotary"]
+
+Turn = Callable[[Tensor], Tensor]
+"""Makes queries or keys (B, N, T, d) what self-attention compares."""
 
 SLOWEST = 10_000  # the slowest wave has a length of 2π times it
 
@@ -26,9 +31,13 @@ class Positions(nn.Module, ABC):
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
         """The embedded tokens (..., E) with what marks their positions (...)."""
 
-    def turned(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Queries or keys (B, N, T, d) as self-attention compares them, at positions (B, T)."""
-        return vectors
+    def turn(self, positions: Tensor) -> Turn:
+        """What self-attention does to queries and keys (B, N, T, d) at positions (B, T)."""
+        return _as_it_is
+
+
+def _as_it_is(vectors: Tensor) -> Tensor:
+    return vectors
 
 
 class Sinusoids(Positions):
@@ -61,13 +70,19 @@ class LearnedPositions(Positions):
 
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
         """As `Positions.added`; raises ExperimentError where a position has no vector."""
-        length = int(positions.max()) + 1
+        # Whole sentences that are short enough need no look, for which a GPU would wait. A step of
+        # a decoder is one token, wherever it stands.
+        steps = positions.shape[-1]
+        if steps == 1 or steps > self.longest:
+            self._check(int(positions.max()) + 1)
+        return embedded + self.vectors(positions)
+
+    def _check(self, length: int) -> None:
         if length > self.longest:
             raise ExperimentError(
                 f"{self.path} is {self.longest}, but a sentence of {length} tokens was met; raise "
-                "it and train anew, give shorter sentences, or train with positions=sinusoidal"
+                "it and train anew, or give shorter sentences"
             )
-        return embedded + self.vectors(positions)
 
 
 class RotaryPositions(Positions):
@@ -77,14 +92,23 @@ class RotaryPositions(Positions):
     there with neighbours as pairs).
     """
 
+    def __init__(self, head_size: int) -> None:
+        super().__init__()
+        self.head_size = head_size
+
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
         return embedded
 
-    def turned(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        angles = angles_of(positions, vectors.shape[-1]).unsqueeze(1)  # (B, 1, T, d / 2)
-        cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
-        first, second = vectors.chunk(2, dim=-1)
-        return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+    def turn(self, positions: Tensor) -> Turn:
+        angles = angles_of(positions, self.head_size).unsqueeze(1)  # (B, 1, T, d / 2)
+
+        def turned(vectors: Tensor) -> Tensor:
+            cos = angles.cos().to(vectors.dtype)
+            sin = angles.sin().to(vectors.dtype)
+            first, second = vectors.chunk(2, dim=-1)
+            return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+
+        return turned
 
 
 def positions_of(
@@ -112,7 +136,7 @@ def positions_of(
         return LearnedPositions(size, longest, path)
     if kind == "rotary":
         _check_pairs(size, heads)
-        return RotaryPositions()
+        return RotaryPositions(size // heads)
     if size % 2:
         raise ValueError(
             "positions=sinusoidal has a sine and a cosine of each wave, so that embedding_size "
@@ -129,6 +153,14 @@ def _check_pairs(size: int, heads: int) -> None:
             f"{size // heads}; make embedding_size / self_attention_heads even, or choose "
             "positions=sinusoidal"
         )
+
+
+def positions_read(real: Tensor) -> Tensor:
+    """Positions of the tokens that are read, (B, S) bool -> (B, S); 0 at all others.
+
+    Another pad may stand beyond the longest sentence, where no position is learned.
+    """
+    return count_positions(real).masked_fill(~real, 0)
 
 
 def sinusoids(positions: Tensor, size: int) -> Tensor:
