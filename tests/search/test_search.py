@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -92,24 +93,31 @@ def beam_of_one_sentence(
 ) -> list[tuple[float, list[int]]]:
     """A plain beam search, step by step.
 
-    Grow all, look at the best 2K, set the finished ones of the best K aside, keep K.
+    Grow all, look at the best 2K, set the finished ones of the best K aside, keep K, until none of
+    these beats the worst of the best K that are finished.
     """
+
+    def score(log_prob: float, length: int) -> float:
+        return log_prob / ((5 + length) / 6) ** alpha
+
     beams, found = [(0.0, [])], []
     for _ in range(limit):
         grown = []
-        for score, tokens in beams:
+        for total, tokens in beams:
             rows, _ = forced(model, source, mask, [*tokens, EOS])
             grown += [
-                (score + rows[-1][token].item(), [*tokens, token]) for token in range(rows.shape[1])
+                (total + rows[-1][token].item(), [*tokens, token]) for token in range(rows.shape[1])
             ]
         grown = sorted((g for g in grown if g[0] > -math.inf), key=lambda g: -g[0])[: 2 * size]
         found += [g for g in grown[:size] if g[1][-1] == EOS]
         beams = [g for g in grown if g[1][-1] != EOS][:size]
-        if len(found) >= size:
+        finished = sorted((score(total, len(tokens)) for total, tokens in found), reverse=True)
+        partial = [score(total, len(tokens)) for total, tokens in beams]
+        if len(found) >= size and max(partial, default=-math.inf) <= finished[size - 1]:
             break
     else:
-        found += beams[: size - len(found)]
-    scored = [(score / ((5 + len(tokens)) / 6) ** alpha, tokens) for score, tokens in found]
+        found += beams[: max(size - len(found), 0)]
+    scored = [(score(total, len(tokens)), tokens) for total, tokens in found]
     return sorted(scored, key=lambda s: -s[0])[:size]
 
 
@@ -126,6 +134,43 @@ def test_narrow_beam_equals_a_plain_implementation(size, alpha, seed, searchable
         assert [written(h) for h in hypotheses] == [tokens for _, tokens in expected]
         for hypothesis, (score, _) in zip(hypotheses, expected, strict=True):
             assert hypothesis.score == pytest.approx(score, abs=1e-4)
+
+
+class EndsPoorly:
+    """Writes words, token 5, each with `<eos>` as an unlikely alternative, and then ends."""
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+
+    def encode(self, source, source_mask):
+        none = torch.zeros(len(source))
+        return _Written(none), _Written(none)
+
+    def step(self, tokens, state, memory):
+        probabilities = torch.full((len(tokens), 7), 1e-4)
+        probabilities[:, 5] = 0.9
+        probabilities[:, EOS] = 0.02
+        is_whole = state.written >= self.words
+        probabilities[is_whole, 5] = 1e-4
+        probabilities[is_whole, EOS] = 0.99
+        return probabilities.log(), _Written(state.written + 1), None
+
+
+@dataclass(frozen=True)
+class _Written:
+    written: torch.Tensor  # (B,), how many tokens each row has
+
+    def select(self, rows):
+        return _Written(self.written[rows])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_beam_goes_on_while_a_partial_hypothesis_is_ahead(alpha):
+    source = torch.ones(1, 4, dtype=torch.long)
+    search = BeamSearch(3, alpha, max_length=20, n_best=3)
+    (found,) = search(EndsPoorly(words=8), source, source.bool())
+    assert found[0].tokens == [5] * 8
+    assert all(len(hypothesis.tokens) < 8 for hypothesis in found[1:])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -26,14 +27,24 @@ from attnlab.search.search import (
 class BeamSearch(Search):
     """Beam search over a whole batch.
 
-    The search of a sentence ends when it has `size` finished hypotheses or meets its limit. A
-    hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length
+    A hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length
     penalty ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty
     (`log_coverage`). Alpha 0 and beta 0 compare the plain sums. Axes: N sentences still being
     decoded, K beam.
 
+    The search of a sentence ends at its limit, or when it has `size` finished hypotheses and no
+    partial one beats the worst of the best `size` of them. A partial one counts with its present
+    log-probability and length, and with no coverage penalty, which is at most 0. With alpha 0 no
+    continuation exceeds that, so the search ends exactly when nothing can change (Huang et al.
+    2017, section 3, who keep one finished hypothesis). With alpha above 0 this is a heuristic, the
+    default one of Hugging Face Transformers (`early_stopping=False`): up to alpha 1, only a
+    continuation whose tokens are likelier than those before exceeds it. The bound that holds for
+    every continuation divides by the length penalty of the limit, and hardly ends a search before
+    its limit; it would also part a beam of one from greedy search. fairseq ends at `size` finished
+    hypotheses, OpenNMT-py at `n_best` once the best candidate has ended.
+
     Args:
-        size: partial hypotheses of each step, K; 1 is greedy search.
+        size: partial hypotheses of each step, K; 1 is greedy search, unless coverage counts.
         length_penalty: alpha.
         coverage_penalty: beta; above 0 it needs a model with attention.
         n_best: how many hypotheses of a sentence come back at most, the best of those found; at
@@ -153,8 +164,11 @@ class BeamSearch(Search):
             for row, rank in left_over.nonzero().tolist():
                 add_finished(row, rank, scores[row, rank], has_eos=False)
 
-            # 6. The other sentences go on, unless they have K finished hypotheses.
-            is_going_on = (missing > 0) & ~is_cut_off & exists.any(1)
+            # 6. The other sentences go on where a partial hypothesis may still be among the best K.
+            worst = [self._worst_of_best(found[sentence]) for sentence in alive.tolist()]
+            to_beat = scores.new_tensor(worst)  # (N,)
+            best_partial = scores[:, 0] / self._length_penalty(length)
+            is_going_on = (best_partial > to_beat) & ~is_cut_off & exists.any(1)
             going_on = is_going_on.nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
@@ -176,13 +190,21 @@ class BeamSearch(Search):
         self, tokens: Tensor, log_prob: Tensor, has_eos: bool, weights: Tensor | None, real: Tensor
     ) -> Hypothesis:
         """A hypothesis with its score; real (S,) says which source tokens are no pads."""
-        length = len(tokens) + has_eos
-        length_penalty = ((5 + length) / 6) ** self.length_penalty
-        score = log_prob.item() / length_penalty
+        score = log_prob.item() / self._length_penalty(len(tokens) + has_eos)
         if self.coverage_penalty > 0:
             assert weights is not None
             score += self.coverage_penalty * log_coverage(weights, real).item()
         return Hypothesis(tokens.tolist(), score, has_eos, weights)
+
+    def _length_penalty(self, length: int) -> float:
+        return float(((5 + length) / 6) ** self.length_penalty)
+
+    def _worst_of_best(self, hypotheses: list[Hypothesis]) -> float:
+        """The score that the best K of a sentence's hypotheses have at least; -inf while K lack."""
+        if len(hypotheses) < self.size:
+            return -math.inf
+        ranked = sorted((hypothesis.score for hypothesis in hypotheses), reverse=True)
+        return ranked[self.size - 1]
 
     def _best(self, hypotheses: list[Hypothesis], with_attention: bool) -> list[Hypothesis]:
         """The hypotheses of a sentence that come back, best first."""
