@@ -33,6 +33,7 @@ NOT_EXPORTED = {
     ("model/encoder", "bag_of_words"),
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
+    ("model/output", "hard_attention"),
     ("model/output", "pointer_generator"),
 }
 PAGE_AND_ENGINE = 300_000  # bytes, without the weights

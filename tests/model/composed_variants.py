@@ -54,6 +54,7 @@ SMALL = {
     "blocks": 2,
 }
 COPIES = ("pointer_generator",)
+MARGINALISES = ("hard_attention",)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 
 

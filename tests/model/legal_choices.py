@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from composed_variants import COPIES, attends, contexts_of, usual_first
+from composed_variants import COPIES, MARGINALISES, attends, contexts_of, usual_first
 
 from attnlab.batch import Padding
 
@@ -28,6 +28,7 @@ EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and 
 BY_POSITION = ("location", "uniform")  # scores without keys
 CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
 NO_DISTRIBUTION = ("sigmoid", "softmax1", "softmax_with_sink")
+READS_WEIGHTS = (*COPIES, *MARGINALISES)  # as a distribution over the source
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
 FEEDINGS = usual_first("input_feeding")
 
@@ -199,15 +200,27 @@ RULES = [
     ),
     _rule(
         "goes by the attention weights, but model.attention is null",
-        lambda attention, output: attention is None and output in COPIES,
+        lambda attention, output: attention is None and output in READS_WEIGHTS,
     ),
     *(
         _rule("reads the attention weights as a distribution over the source", refuses)
         for refuses in (
-            lambda normaliser, output: normaliser in NO_DISTRIBUTION and output in COPIES,
-            lambda scope, output: scope == "local_p" and output in COPIES,
-            lambda history, output: history == "monotonic" and output in COPIES,
+            lambda normaliser, output: normaliser in NO_DISTRIBUTION and output in READS_WEIGHTS,
+            lambda scope, output: scope == "local_p" and output in READS_WEIGHTS,
+            lambda history, output: history == "monotonic" and output in READS_WEIGHTS,
         )
+    ),
+    _rule(
+        "sums over the source tokens that one attention may choose",
+        lambda heads, output: heads is not None and output in MARGINALISES,
+    ),
+    _rule(
+        "this decoder hands its readout no context; choose a model.decoder.context",
+        lambda decoder, output: (
+            decoder in ATTENDING
+            and decoder[1] in WITHOUT_CONTEXT_IN_READOUT
+            and output in MARGINALISES
+        ),
     ),
     _rule(
         "copies tokens of the source, so that both sides need one vocabulary",

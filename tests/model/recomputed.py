@@ -120,6 +120,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "linear": linear,
     "dot": dot,
     "weighted_sum": lambda w, V: np.einsum("s,s...->...", w, V),
+    "mixture": lambda w, Z: sum(share * softmax(row) for share, row in zip(w, Z, strict=True)),
     "outer": lambda x, y: np.einsum("a,b->ab", x, y),
     "add": lambda *terms: sum(terms),
     "multiply": lambda x, y: x * y,

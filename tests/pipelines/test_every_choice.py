@@ -93,6 +93,7 @@ TOGETHER = [
     ("attention=bahdanau", "encoder=convolutional"),
     ("attention=bahdanau", "encoder=averaging", "bridge=zero"),
     ("attention=bahdanau", "encoder=bag_of_words", "bridge=mean"),
+    ("attention=dot", "decoder=step_then_attend", "output=hard_attention"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

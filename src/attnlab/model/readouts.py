@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from attnlab.model.dropout import Dropout, Rate
 
@@ -46,6 +47,26 @@ class Readout(nn.Module, ABC):
             context: c_t (..., D), None where the context does not go into the readout.
             token: e(y_{t-1}) (..., E), the embedded last token.
         """
+
+    def project_context(self, context: Tensor) -> Tensor:
+        """What `at_each` reads of contexts (..., D), computed once for many states: (..., P)."""
+        return context
+
+    def at_each(self, hidden: Tensor, projected: Tensor, token: Tensor) -> Tensor:
+        """`forward` of one state with each of S contexts: (..., S, R).
+
+        A subclass whose first layer is linear overrides both methods, to multiply each context and
+        each state once and not every pair of them.
+
+        Args:
+            hidden: (..., H).
+            projected: (..., S, P), of the contexts.
+            token: (..., E).
+        """
+        shape = projected.shape[:-1]
+        hidden = hidden.unsqueeze(-2).expand(*shape, -1)
+        token = token.unsqueeze(-2).expand(*shape, -1)
+        return self(hidden, projected, token)
 
 
 class StateReadout(Readout):
@@ -102,12 +123,22 @@ class TanhReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.projection = nn.Linear(hidden_size + context_size + embedding_size, size)
+        self.widths = [hidden_size, context_size, embedding_size]
+        self.projection = nn.Linear(sum(self.widths), size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         known = [hidden, token] if context is None else [hidden, context, token]
         return self.dropout(torch.tanh(self.projection(torch.cat(known, dim=-1))))
+
+    def project_context(self, context: Tensor) -> Tensor:
+        _, of_context, _ = self.projection.weight.split(self.widths, dim=1)
+        return linear(context, of_context)
+
+    def at_each(self, hidden: Tensor, projected: Tensor, token: Tensor) -> Tensor:
+        of_hidden, _, of_token = self.projection.weight.split(self.widths, dim=1)
+        of_state = linear(hidden, of_hidden, self.projection.bias) + linear(token, of_token)
+        return self.dropout(torch.tanh(projected + of_state.unsqueeze(-2)))
 
 
 class AttentionalReadout(Readout):
@@ -135,12 +166,22 @@ class AttentionalReadout(Readout):
                 "readout, or model/readout=tanh"
             )
         self.size = size
+        self.widths = [context_size, hidden_size]
         self.projection = nn.Linear(context_size + hidden_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         assert context is not None
         return self.dropout(torch.tanh(self.projection(torch.cat([context, hidden], dim=-1))))
+
+    def project_context(self, context: Tensor) -> Tensor:
+        of_context, _ = self.projection.weight.split(self.widths, dim=1)
+        return linear(context, of_context)
+
+    def at_each(self, hidden: Tensor, projected: Tensor, token: Tensor) -> Tensor:
+        _, of_hidden = self.projection.weight.split(self.widths, dim=1)
+        of_state = linear(hidden, of_hidden, self.projection.bias)
+        return self.dropout(torch.tanh(projected + of_state.unsqueeze(-2)))
 
 
 class MaxoutReadout(Readout):
@@ -171,6 +212,14 @@ class MaxoutReadout(Readout):
         sums = self.U(hidden) + self.V(token)
         if self.C is not None:
             sums = sums + self.C(context)
+        return self.dropout(sums.unflatten(-1, (self.size, 2)).amax(-1))
+
+    def project_context(self, context: Tensor) -> Tensor:
+        assert self.C is not None
+        return self.C(context)
+
+    def at_each(self, hidden: Tensor, projected: Tensor, token: Tensor) -> Tensor:
+        sums = projected + (self.U(hidden) + self.V(token)).unsqueeze(-2)
         return self.dropout(sums.unflatten(-1, (self.size, 2)).amax(-1))
 
 

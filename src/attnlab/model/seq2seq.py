@@ -26,6 +26,7 @@ from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.outputs.output import (
     Output,
     Reading,
+    check_alignment,
     check_attention,
     check_vocabularies,
     stacked,
@@ -39,7 +40,8 @@ from attnlab.model.scopes import Scope
 class Unrolled:
     """A pass over the target: what the output reads, and where the attention looked.
 
-    attention_weights are the mean over the heads. history_loss is that of the attention's history,
+    attention_weights are the mean over the heads, or where the output says that each token of the
+    target comes from. history_loss is that of the attention's history,
     summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
     """
 
@@ -126,11 +128,13 @@ class Seq2Seq(nn.Module):
 
         body = self.decoder.body
         check_attention(output.target, self.decoder.attention)
+        context_size = value_size if self.decoder.into_readout else 0
+        check_alignment(output.target, self.decoder.attention, context_size)
         check_vocabularies(output.target, source_vocabulary_size, target_vocabulary_size)
         self.output: Output = output(
             readout_size=body.readout.size,
             hidden_size=body.state_shape.size,
-            context_size=value_size if self.decoder.into_readout else 0,
+            context_size=context_size,
             embedding_size=body.embedding.embedding_dim,
             target_vocabulary_size=target_vocabulary_size,
         )
@@ -158,6 +162,10 @@ class Seq2Seq(nn.Module):
         if attention is None:
             return memory, state
         memory = replace(memory, source=source, of_blocks=of_blocks)
+        if self.output.reads_each_value:
+            assert memory.values is not None
+            projected = self.decoder.body.readout.project_context(memory.values)
+            memory = replace(memory, projected_values=projected)
         return memory, replace(state, past=attention.first_past(memory))
 
     def step(
@@ -170,6 +178,9 @@ class Seq2Seq(nn.Module):
         token = Token(self.decoder.body.embed(tokens))
         output, state = self.decoder.step(token, state, memory)
         reading = self._read(output, memory)
+        if self.output.follows_alignment:
+            reading = self.output.follow(reading, state.last_reading, tokens)
+            state = replace(state, last_reading=reading)
         weights = output.attention_weights
         mean_weights = None if weights is None else weights.mean(1)
         return self.output(reading), self._feed(reading, state), mean_weights
@@ -190,11 +201,12 @@ class Seq2Seq(nn.Module):
                 token.
         """
         memory, state = self.encode(batch.source, batch.source_mask, intervention)
-        inputs, mask = batch.target_input, batch.target_mask
+        inputs, labels, mask = batch.target_input, batch.target_output, batch.target_mask
         skip_leading_pads = self.padding.decoder == "pre" and self.padding.recurrence == "skip"
         order = pads_last(mask) if skip_leading_pads else None
         if order is not None:
-            inputs, mask = reorder(inputs, order), reorder(mask, order)
+            inputs, labels = reorder(inputs, order), reorder(labels, order)
+            mask = reorder(mask, order)
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
         if feed_reference is None and self.decoder.reads_all_steps_at_once:
@@ -206,6 +218,7 @@ class Seq2Seq(nn.Module):
             unrolled = Unrolled(reading, None if weights is None else weights.mean(1))
         else:
             unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
+        unrolled = self._align(unrolled, labels, mask)
         if order is None:
             return unrolled
 
@@ -216,6 +229,14 @@ class Seq2Seq(nn.Module):
             reading=unrolled.reading.with_each(lambda x: reorder(x, back)),
             attention_weights=None if weights is None else reorder(weights, back),
         )
+
+    def _align(self, unrolled: Unrolled, labels: Tensor, mask: Tensor) -> Unrolled:
+        """The pass as the output reads it that knows the target: labels and mask are (B, T)."""
+        reading = self.output.of_target(unrolled.reading, labels, mask)
+        posterior = self.output.posterior(reading, mask)
+        if posterior is None:
+            return replace(unrolled, reading=reading)
+        return replace(unrolled, reading=reading, attention_weights=posterior)
 
     def _unroll(
         self,
@@ -276,7 +297,7 @@ class Seq2Seq(nn.Module):
     def _read(self, output: StepOutput, memory: Memory) -> Reading:
         """What the output reads of a step, or of all steps at once."""
         readout = self.decoder.body.readout(output.hidden, output.context, output.token)
-        return self.output.read(readout, output, memory)
+        return self.output.read_with(self.decoder.body.readout, readout, output, memory)
 
     def _read_rows(self, output: StepOutput, memory: Memory, rows: Tensor) -> Reading:
         """What the output reads of a step, for some rows of the batch."""

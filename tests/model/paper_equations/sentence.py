@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from paper_equations import histories
+from paper_equations import alignments, histories
 from paper_equations.attention import Attention, attend
 from paper_equations.bridges import BRIDGES
 from paper_equations.cells import State, Weights, part, stack_step
@@ -15,6 +15,7 @@ from paper_equations.normalisers import log_softmax
 from paper_equations.readouts import READOUTS
 
 BOS, EOS = 2, 3
+HARD = ("hard_attention",)
 
 
 @dataclass
@@ -22,6 +23,9 @@ class Computed:
     log_probs: list[np.ndarray]  # (V,) a step
     weights: list[np.ndarray]  # (S,) a step, the mean over the heads; empty without attention
     coverage_loss: float
+    # Of an output that sums over alignments: p(a_t = i | a_{t-1} = j) and log p(. | a_t = i)
+    transitions: list[np.ndarray] = field(default_factory=list)  # (S, S) a step
+    emissions: list[np.ndarray] = field(default_factory=list)  # (S, V) a step
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,14 @@ class Model:
             s = state.hidden[-1]
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
-            log_probs = self._log_probs(w, readout, [s, y], into_readout, weights, source)
+            if self.output in HARD:
+                computed.transitions.append(alignments.transition_of(self.output, weights[0]))
+                computed.emissions.append(self._emissions(w, s, encoded.outputs, y))
+                log_probs = alignments.next_log_probs(
+                    computed.transitions, computed.emissions, target[:t]
+                )
+            else:
+                log_probs = self._log_probs(w, readout, [s, y], into_readout, weights, source)
             computed.log_probs.append(log_probs)
             # Luong et al. 2015, 3.3; or what the step expected of the next token.
             if self.input_feeding != "none":
@@ -114,6 +125,9 @@ class Model:
             if self.history == "coverage":
                 computed.coverage_loss += self._looked_again(weights, pasts)
             pasts = after
+        if self.output in HARD:
+            known = computed.transitions, computed.emissions, [*target, EOS]
+            computed.weights = alignments.posterior(*known)
         return computed
 
     _into_cell = (
@@ -136,6 +150,13 @@ class Model:
             history=self.history,
         )
         return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, pasts)
+
+    def _emissions(self, w: Weights, s, outputs, y):
+        """log p(. | a_t = i) of each source token i: (S, V)."""
+        readout = part(part(w, "decoder.body."), "readout.")
+        weight, bias = w[f"{self._vocabulary}.weight"], w[f"{self._vocabulary}.bias"]
+        readouts = [READOUTS[self.readout](readout, s, h, y) for h in outputs]
+        return np.array([log_softmax(weight @ r + bias) for r in readouts])
 
     @property
     def _vocabulary(self) -> str:

@@ -85,24 +85,24 @@ export function beamSearch(settings, model, source, mask, forced = {}, tree = nu
     // 5. At the limit, the best partial hypotheses replace those that are missing.
     if (length === limit) for (const hypothesis of alive.slice(0, Math.max(size - found.length, 0))) finish(hypothesis, false);
     // 6. Go on where a partial hypothesis may still be among the best `size`.
-    if (alive.length === 0 || alive[0].logProb / lengthPenalty(settings, length) <= worstOfBest(found, size)) break;
+    if (alive.length === 0 || alive[0].logProb / penaltyOf(settings, length) <= worstOfBest(found, size)) break;
     if (length < limit) tree?.keep(alive);
   }
   // 7. More than `size` may have ended, several of them at once: return the best.
   return found.sort((one, other) => other.score - one.score).slice(0, settings.n_best);
 }
 
-/** The score that the best `size` hypotheses have at least; -Infinity while there are fewer. */
-const worstOfBest = (found, size) => found.map(({ score }) => score).sort((one, other) => other - one)[size - 1] ?? -Infinity;
+/** The least score of the best `size`; -Infinity while some lack. */
+const worstOfBest = (found, size) => found.map((each) => each.score).sort((a, b) => b - a)[size - 1] ?? -Infinity;
 
-const lengthPenalty = ({ length_penalty: alpha }, length) => ((5 + length) / 6) ** alpha;
+const penaltyOf = ({ length_penalty: alpha }, length) => ((5 + length) / 6) ** alpha;
 
 /** A hypothesis with its score: its log-probability over the length penalty, and the coverage penalty. */
 function scored(settings, { tokens, logProb, weights, node }, hasEos, mask) {
   const length = tokens.length + (hasEos ? 1 : 0);
-  const { coverage_penalty: beta } = settings;
+  const beta = settings.coverage_penalty;
   const coverage = beta > 0 ? beta * logCoverage(weights, mask) : 0;
-  return { tokens, score: logProb / lengthPenalty(settings, length) + coverage, finished: hasEos, logProb, length, node };
+  return { tokens, score: logProb / penaltyOf(settings, length) + coverage, finished: hasEos, logProb, length, node };
 }
 
 /** sum_i log(min(sum_j p_ij, 1)) over the real source tokens (Wu et al. 2016, equation 14). */

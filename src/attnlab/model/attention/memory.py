@@ -21,8 +21,9 @@ class Memory:
     and values have a further axis N where the attention has several heads; they are None without
     attention. mask is None where the attention may weigh pads. positions count real tokens from 0
     on; pads come behind the last of them. intervention changes the weights; None leaves them as
-    they are. source has the tokens themselves, for an output that copies them. of_blocks has
-    the memory of each block of a decoder whose blocks attend.
+    they are. source has the tokens themselves, for an output that copies them. of_blocks has the
+    memory of each block of a decoder whose blocks attend.
+    projected_values are the values as `Readout.at_each` reads them, for an output that asks it.
     """
 
     summary: Tensor  # (B, D)
@@ -34,6 +35,7 @@ class Memory:
     intervention: Intervention | None = None
     source: Tensor | None = None  # (B, S) long
     of_blocks: tuple[Memory, ...] = ()
+    projected_values: Tensor | None = None  # (B, S, P)
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order; a row may be named twice."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 from torch import Tensor
 
 from attnlab.model.attention.memory import rows_of
 from attnlab.model.histories.history import Remembered
 from attnlab.model.recurrence import RecurrentState
+
+
+class SelectsRows(Protocol):
+    """A record of one step."""
+
+    def select(self, rows: Tensor) -> Self:
+        """The record of some rows of the batch, in their order; a row may be named twice."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +32,13 @@ class DecoderState:
     context: Tensor | None = None  # (B, D): c_{t-1}
     fed: Tensor | None = None  # (B, F): what the last step feeds to the next
     past: tuple[Remembered, ...] | None = None  # what each head of the attention remembers
+    last_reading: SelectsRows | None = None  # what the output read of the last step, if it asks
 
     def select(self, rows: Tensor) -> DecoderState:
         """The state of some rows of the batch, in their order; a row may be named twice."""
         selected = replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
+        if self.last_reading is not None:
+            selected = replace(selected, last_reading=self.last_reading.select(rows))
         if self.past is None:
             return selected
         return replace(selected, past=tuple(head.select(rows) for head in self.past))

@@ -18,6 +18,7 @@ from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
 from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
+from attnlab.model.readouts import Readout
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,15 @@ class Reading:
 
     def with_each(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The reading with each of its tensors changed."""
-        changed = {each.name: change(getattr(self, each.name)) for each in fields(self)}
-        return replace(self, **changed)
+        return replace(self, **{name: change(x) for name, x in self.columns().items()})
+
+    def columns(self) -> dict[str, Tensor]:
+        """Its tensors that have the leading axes, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def select(self, rows: Tensor) -> Self:
+        """The reading of some rows of the batch, in their order; a row may be named twice."""
+        return self[rows]
 
 
 ReadingT = TypeVar("ReadingT", bound=Reading)
@@ -45,11 +53,9 @@ ReadingT = TypeVar("ReadingT", bound=Reading)
 def stacked(readings: Sequence[ReadingT]) -> ReadingT:
     """The readings (B, ...) of T steps as one of all steps, (B, T, ...)."""
     first = readings[0]
-    columns = {
-        each.name: torch.stack([getattr(reading, each.name) for reading in readings], dim=1)
-        for each in fields(first)
-    }
-    return replace(first, **columns)
+    columns = [reading.columns() for reading in readings]
+    stacks = {name: torch.stack([each[name] for each in columns], dim=1) for name in columns[0]}
+    return replace(first, **stacks)
 
 
 class Output(nn.Module, ABC, Generic[ReadingT]):
@@ -63,6 +69,10 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     needs_attention: whether it reads the memory, and attention weights as a distribution over it.
     copies: whether it writes tokens of the source, so that both sides must share a vocabulary.
+    reads_each_value: whether it applies the readout to each of the source's values, in place of
+        their mean, the context.
+    follows_alignment: whether the probabilities of a step also depend on the reading of the step
+        before, and on the token that was written there.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = (
@@ -75,6 +85,8 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     needs_attention: ClassVar[bool] = False
     copies: ClassVar[bool] = False
+    reads_each_value: ClassVar[bool] = False
+    follows_alignment: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,6 +106,37 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
                 stand side by side.
         """
         return Reading(readout)  # type: ignore[return-value]  # of an output that reads no more
+
+    def read_with(
+        self, layer: Readout, readout: Tensor, step: StepOutput, memory: Memory
+    ) -> ReadingT:
+        """`read`, for an output that applies the layer of the readout itself."""
+        return self.read(readout, step, memory)
+
+    def follow(self, reading: ReadingT, before: ReadingT | None, tokens: Tensor) -> ReadingT:
+        """The reading of a step, where the step before was read so.
+
+        Args:
+            before: of the step before, as this method returned it; None at the first step.
+            tokens: (B,), what was written there.
+        """
+        return reading
+
+    def of_target(self, reading: ReadingT, labels: Tensor, mask: Tensor) -> ReadingT:
+        """The reading (B, T, ...) of all steps, where the target is known.
+
+        Args:
+            labels: (B, T), its tokens.
+            mask: (B, T) bool, those that are real.
+        """
+        return reading
+
+    def posterior(self, reading: ReadingT, mask: Tensor) -> Tensor | None:
+        """Where each token of a known target comes from: (B, T, S), or None for the weights.
+
+        reading: as `of_target` returned it.
+        """
+        return None
 
     @abstractmethod
     def forward(self, reading: ReadingT) -> Tensor:
@@ -123,6 +166,29 @@ def check_attention(output: type[Output], attention: Attention | MultiHeadAttent
             f"output {name} reads the attention weights as a distribution over the source, but "
             "these need not sum to 1; choose model/normaliser=softmax, a model/history that keeps "
             "the sum, model.scope.renormalise=true with a local-p scope, or model/output=linear"
+        )
+
+
+def check_alignment(
+    output: type[Output], attention: Attention | MultiHeadAttention | None, context_size: int
+) -> None:
+    """Raise ValueError where an output cannot sum over what its decoder is aligned with.
+
+    context_size: 0 where the context does not go into the readout.
+    """
+    if not output.reads_each_value:
+        return
+    name = output.__name__
+    if isinstance(attention, MultiHeadAttention):
+        raise ValueError(
+            f"output {name} sums over the source tokens that one attention may choose, but this "
+            "one has several heads; choose model/heads=one, or model/output=linear"
+        )
+    if context_size == 0:
+        raise ValueError(
+            f"output {name} reads a value of the source in place of the context, but this decoder "
+            "hands its readout no context; choose a model.decoder.context that goes into the "
+            "readout, or model/output=linear"
         )
 
 

@@ -51,6 +51,12 @@ def weighted_sum(weights: Array, values: Array) -> Array:
     return weights @ values
 
 
+def mixture(weights: Array, logits: Array) -> Array:
+    """The softmax of each row (S, K), each times its weight (S,), added up: (K,)."""
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    return weights @ (powers / powers.sum(1, keepdims=True))
+
+
 def outer(one: Array, other: Array) -> Array:
     return np.multiply.outer(one, other)
 
@@ -256,6 +262,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "linear": linear,
     "dot": dot,
     "weighted_sum": weighted_sum,
+    "mixture": mixture,
     "outer": outer,
     "add": add,
     "multiply": multiply,

@@ -247,7 +247,7 @@ def axes_of_result(operation: str, of: Sequence[Symbol]) -> tuple[Axis, ...]:
         return of[1].axes[:-1]
     if operation == "outer":
         return of[0].axes + of[1].axes
-    if operation == "weighted_sum":
+    if operation in ("weighted_sum", "mixture"):
         return of[1].axes[1:]
     if operation in ("lookup", "sum_of_rows"):
         return of[0].axes[1:]

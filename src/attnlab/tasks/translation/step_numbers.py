@@ -36,6 +36,7 @@ from attnlab.model.input_feeding import (
     ExpectedEmbeddingFeeding,
     SoftmaxOutputFeeding,
 )
+from attnlab.model.outputs.hard_attention import HardAttention
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.pointer_generator import PointerGenerator
 from attnlab.model.readouts import (
@@ -524,6 +525,8 @@ def predict(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Symbol) -> N
         p = written(sheet, taken, read, ("p_t", "distribution"))
     elif type(output) is PointerGenerator:
         p = written_or_copied(sheet, taken, stepped, read)
+    elif isinstance(output, HardAttention):
+        p = written_from_each(sheet, taken, stepped)
     else:
         p = sheet.opaque(
             "p_t",
@@ -568,6 +571,30 @@ def written(sheet: Sheet, taken: TakenStep, read: Symbol, names: tuple[str, str]
     p = sheet.compute(*names, "softmax", logits)
     sheet.formula("{} = {} {} + {}", logits, W, read, b)
     sheet.formula("{} = softmax({})", p, logits)
+    return p
+
+
+def written_from_each(sheet: Sheet, taken: TakenStep, stepped: Stepped) -> Symbol:
+    """Hard attention: the distribution that each source token gives, by where the token is from."""
+    # 1. The readout of each source token, with its value in place of the context.
+    assert taken.memory.projected_values is not None
+    state = [stepped.hidden.values, stepped.token.values]
+    projected = taken.memory.projected_values[0]
+    hidden, token = (projected.new_tensor(each) for each in state)
+    values = taken.body.readout.at_each(hidden, projected, token)  # (S, R)
+    source = Axis("S", len(taken.tokens), taken.tokens)
+    readouts = sheet.given("R_t", "readout", values, source, Axis("R", values.shape[1]))
+    layer = taken.model.output.vocabulary
+    W = sheet.weight("W_y", "output_W", layer.weight, taken.vocabulary, readouts.axes[1])
+    b = sheet.weight("b_y", "output_bias", layer.bias, taken.vocabulary)
+    logits = sheet.compute("logits", "logits", "linear", W, readouts, b)
+    sheet.formula("{}ᵢ = readout(sₜ, hᵢ, yₜ₋₁)", readouts)
+    sheet.formula("{}ᵢ = {} {}ᵢ + {}", logits, W, readouts, b)
+
+    # 2. Where the next token comes from.
+    (alignment,) = [each for each in sheet.symbols.values() if each.about == "weights"]
+    p = sheet.compute("p_t", "distribution", "mixture", alignment, logits)
+    sheet.formula("{} = Σ {}ᵢ softmax({}ᵢ)", p, alignment, logits)
     return p
 
 

@@ -1,0 +1,207 @@
+"""Outputs that sum over alignments: held to the sum over each alignment, and to their own steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import paper_equations as paper
+import pytest
+import torch
+from composed_variants import MARGINALISES
+from paper_equations.alignments import every_alignment
+
+from attnlab.batch import BOS, EOS, Padding
+from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
+from attnlab.model.outputs import hard_attention
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.search.search import next_log_probs
+from attnlab.training.loss import summed_loss, summed_nll
+
+PAPER = {"decoder": "step_then_attend", "context": "readout"}
+every_output = pytest.mark.parametrize("output", MARGINALISES)
+
+
+@every_output
+@pytest.mark.parametrize("decoder", ["step_then_attend", "attend_then_step"])
+@pytest.mark.parametrize("readout", ["tanh", "maxout", "attentional", "plain"])
+def test_likelihood_and_posterior_are_sums_over_every_alignment(
+    output, decoder, readout, tiny_model
+):
+    context = {"step_then_attend": "readout", "attend_then_step": "cell_and_readout"}[decoder]
+    choices = {"output": output, "decoder": decoder, "readout": readout, "context": context}
+    model = tiny_model(**choices, scale=2.0)
+    source, target = [5, 8, 4], [7, 4, 6]
+    batch = make_batch([source], [target], model.padding)
+    unrolled = model(batch)
+
+    computed = paper.Model(**choices).compute(paper.weights_of(model), source, target)
+    log_likelihood, posterior = every_alignment(
+        computed.transitions, computed.emissions, [*target, EOS]
+    )
+    label_log_probs = -summed_nll(model.output, unrolled, batch)
+    np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
+    ours = unrolled.attention_weights[0].detach().numpy()
+    np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+
+
+@every_output
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradients_of_the_loss(output, smoothing, tiny_model, pairs):
+    model = tiny_model(**PAPER, output=output, attention="dot", hidden_size=2, scale=2.0)
+    batch = make_batch(*pairs(source_lengths=(3, 1), target_lengths=(2, 3)), model.padding)
+    parameters = [x for x in model.parameters() if x.requires_grad and x.numel() < 40]
+
+    def loss(*_: torch.Tensor) -> torch.Tensor:
+        return summed_loss(model.output, model(batch), batch, smoothing).loss
+
+    assert torch.autograd.gradcheck(loss, parameters, atol=1e-6)
+
+
+@every_output
+@pytest.mark.parametrize("is_known", [True, False])
+def test_parts_change_nothing(output, is_known, tiny_model, pairs, monkeypatch):
+    """Processed two steps at a time, and computed again in the backward pass."""
+    model = tiny_model(**PAPER, output=output, scale=2.0)
+    batch = make_batch(*pairs(), model.padding)
+
+    def values_and_gradients() -> list[torch.Tensor]:
+        unrolled = model(batch)
+        loss = summed_loss(model.output, unrolled, batch, 0.0 if is_known else 0.1).loss
+        model.zero_grad()
+        loss.backward()
+        gradients = [x.grad for x in model.parameters() if x.grad is not None]
+        return [loss.detach(), *(x.clone() for x in gradients)]
+
+    whole = values_and_gradients()
+    monkeypatch.setattr(hard_attention, "AT_ONCE", 2 * 8 * 11)
+    monkeypatch.setattr(hard_attention, "STORED", 0)
+    for ours, theirs in zip(values_and_gradients(), whole, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+@every_output
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax", "hard"])
+def test_extreme_scores_have_finite_losses_and_gradients(
+    output, scale, normaliser, tiny_model, pairs
+):
+    model = tiny_model(
+        **PAPER, output=output, attention="general", normaliser=normaliser, dtype=torch.float32
+    )
+    with torch.no_grad():
+        model.output.generator.weight.mul_(scale)
+        for weight in model.decoder.attention.parameters():
+            weight.mul_(scale)
+    batch = make_batch(*pairs(), model.padding)
+    unrolled = model(batch)
+    loss = summed_loss(model.output, unrolled, batch, 0.0).loss
+    loss.backward()
+    assert loss.isfinite()
+    assert unrolled.attention_weights.isfinite().all()
+    assert all(x.grad.isfinite().all() for x in model.parameters() if x.grad is not None)
+
+
+@every_output
+@pytest.mark.parametrize(
+    "padding",
+    [Padding(encoder, decoder) for encoder in ("pre", "post") for decoder in ("pre", "post")],
+)
+def test_sentence_of_a_batch_equals_the_sentence_alone(output, padding, tiny_model, pairs):
+    model = tiny_model(**PAPER, output=output, padding=padding, scale=2.0)
+    sources, targets = pairs()
+    together = make_batch(sources, targets, padding)
+    unrolled = model(together)
+    log_probs = model.output(unrolled.reading)
+    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        alone = make_batch([source], [target], padding)
+        its_own = model(alone)
+        real, words = together.target_mask[row], together.source_mask[row]
+        torch.testing.assert_close(
+            log_probs[row][real], model.output(its_own.reading)[0], rtol=0, atol=1e-12
+        )
+        weights = unrolled.attention_weights[row][real]
+        torch.testing.assert_close(
+            weights[:, words], its_own.attention_weights[0], rtol=0, atol=1e-12
+        )
+        assert (weights[:, ~words] == 0).all()
+
+
+@every_output
+@pytest.mark.parametrize("input_feeding", ["none", "expected_embedding"])
+@pytest.mark.parametrize("history", ["none", "coverage"])
+def test_steps_give_the_log_probabilities_of_the_pass(
+    output, input_feeding, history, tiny_model, pairs
+):
+    model = tiny_model(
+        **PAPER, output=output, input_feeding=input_feeding, history=history, scale=2.0
+    )
+    batch = make_batch(*pairs(), model.padding)
+    expected = model.output(model(batch).reading).log_softmax(-1)
+    memory, state = model.encode(batch.source, batch.source_mask)
+    for t in range(batch.target_input.shape[1]):
+        logits, state, _ = model.step(batch.target_input[:, t], state, memory)
+        real = batch.target_mask[:, t]
+        torch.testing.assert_close(
+            logits.log_softmax(-1)[real], expected[:, t][real], rtol=0, atol=1e-12
+        )
+
+
+@every_output
+def test_greedy_search_is_a_beam_of_one_and_its_score_that_of_the_pass(output, tiny_model, pairs):
+    model = tiny_model(**PAPER, output=output, scale=4.0, dtype=torch.float64)
+    batch = make_batch(*pairs(), model.padding)
+    greedy = GreedySearch(6)(model, batch.source, batch.source_mask)
+    beam = BeamSearch(1, 0.0, 6)(model, batch.source, batch.source_mask)
+    wide = BeamSearch(3, 0.0, 6, n_best=3)(model, batch.source, batch.source_mask)
+    for row, several in enumerate(wide):
+        assert greedy[row][0].tokens == beam[row][0].tokens
+        source = batch.source[row][batch.source_mask[row]].tolist()[:-1]
+        for hypothesis in (greedy[row][0], *several):
+            one = make_batch([source], [hypothesis.tokens], model.padding)
+            log_probs = next_log_probs(model.output(model(one).reading)[0].detach().clone())
+            written = [*hypothesis.tokens, EOS] if hypothesis.finished else hypothesis.tokens
+            total = sum(log_probs[t, token].item() for t, token in enumerate(written))
+            assert hypothesis.score == pytest.approx(total, abs=1e-5)
+
+
+@every_output
+def test_state_of_a_step_is_selected_by_rows(output, tiny_model, pairs):
+    """As a beam reorders its hypotheses, and leaves sentences that have ended."""
+    model = tiny_model(**PAPER, output=output, scale=2.0)
+    batch = make_batch(*pairs(), model.padding)
+    memory, state = model.encode(batch.source, batch.source_mask)
+    first = torch.full((len(batch),), BOS)
+    _, state, _ = model.step(first, state, memory)
+    second = batch.target_input[:, 1]
+    expected, _, _ = model.step(second, state, memory)
+    rows = torch.tensor([2, 0, 0])
+    found, _, _ = model.step(second[rows], state.select(rows), memory.select(rows))
+    torch.testing.assert_close(found, expected[rows], rtol=0, atol=1e-12)
+
+
+@every_output
+def test_loss_of_other_labels_than_the_target_is_not_a_number(output, tiny_model, pairs):
+    model = tiny_model(**PAPER, output=output)
+    batch = make_batch(*pairs(), model.padding)
+    unrolled = model(batch)
+    other = replace(batch, target_output=(batch.target_output + 1) % 9)
+    assert math.isnan(summed_nll(model.output, unrolled, other).item())
+
+
+@every_output
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"decoder": "no_attention"}, "goes by the attention weights, but model.attention is null"),
+        ({"normaliser": "sigmoid"}, "choose model/normaliser=softmax"),
+        ({"heads": 2}, "this one has several heads; choose model/heads=one"),
+        ({"context": "cell"}, "choose a model.decoder.context that goes into the readout"),
+    ],
+)
+def test_choices_without_one_alignment_are_refused(output, choices, words, tiny_model):
+    with pytest.raises(ExperimentError, match=words):
+        tiny_model(output=output, **choices)
