@@ -130,6 +130,8 @@ def tiny_model() -> Callable[..., Any]:
         scope: str = "global",
         history: str | Part[Any] = "none",
         heads: int | None = None,
+        gate: str = "none",
+        attention_dropout: float = 0.0,
         context: str | None = None,
         readout: str | None = None,
         readout_size: int = 7,
@@ -194,6 +196,8 @@ def tiny_model() -> Callable[..., Any]:
             scope=part_of("scope", scope.removesuffix("_renormalised"), **window),
             history=part_of("history", history) if isinstance(history, str) else history,
             heads=None if heads is None else part_of("heads", "multi", heads=heads, size=3),
+            gate=part_of("gate", gate),
+            attention_dropout=attention_dropout,
             decoder=part_of(
                 "decoder",
                 decoder,

@@ -28,6 +28,7 @@ ABSENT = {
     "model/input_feeding=none",
     "search=none",
     "model/history=none",
+    "model/gate=none",
 }
 
 

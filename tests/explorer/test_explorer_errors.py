@@ -91,7 +91,9 @@ def test_refusals_have_a_korean_sentence_of_their_own(refuse, korean):
 
 def test_every_phrase_has_two_languages():
     words = (PAGE / "words.js").read_text(encoding="utf-8")
-    table = words[words.index("const WORDS") : words.index("};")]
+    of_server = (PAGE / "server_words.js").read_text(encoding="utf-8")
+    tables = words[words.index("const WORDS") : words.index("\n};")], of_server.partition("({")[2]
+    table = "\n".join(tables)
     entries = re.findall(r'^  "?([\w.]+)"?: \[(.*?)\],$', table, re.MULTILINE | re.DOTALL)
     assert len(entries) > 100
     for name, phrases in entries:

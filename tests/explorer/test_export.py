@@ -33,6 +33,8 @@ NOT_EXPORTED = {
     ("model/encoder", "bag_of_words"),
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
+    ("model/gate", "elementwise"),
+    ("model/gate", "per_head"),
     ("model/output", "hard_attention"),
     ("model/output", "pointer_generator"),
 }

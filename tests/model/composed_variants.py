@@ -25,7 +25,15 @@ from attnlab.config.target import class_named
 from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-OF_THE_ATTENTION = ["attention", "projection", "normaliser", "scope", "history", "heads"]
+OF_THE_ATTENTION = [
+    "attention",
+    "projection",
+    "normaliser",
+    "scope",
+    "history",
+    "heads",
+    "gate",
+]
 OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "output", "input_feeding"]
 
 # What else must be chosen so that a choice goes together with the rest.

@@ -48,6 +48,7 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "scope": SCOPES,
     "history": usual_first("history"),
     "heads": [None, 2],
+    "gate": usual_first("gate"),
     "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
     # None is the encoder's width; 5 differs from every width of the encoder
     "decoder_hidden_size": [None, 5],
@@ -108,7 +109,10 @@ RULES = [
         "merge must be concatenate where bidirectional is false",
         lambda bidirectional, merge: not bidirectional and merge != "concatenate",
     ),
-    *(_idle(factor) for factor in ("projection", "normaliser", "scope", "history", "heads")),
+    *(
+        _idle(factor)
+        for factor in ("projection", "normaliser", "scope", "history", "heads", "gate")
+    ),
     _rule(
         "this decoder asks an attention at every step, but model.attention is null",
         lambda attention, decoder: attention is None and decoder[0] != "no_attention",
@@ -213,6 +217,10 @@ RULES = [
     _rule(
         "sums over the source tokens that one attention may choose",
         lambda heads, output: heads is not None and output in MARGINALISES,
+    ),
+    _rule(
+        "a gate or dropout on the way to the context does nothing",
+        lambda gate, output: gate != "none" and output in MARGINALISES,
     ),
     _rule(
         "this decoder hands its readout no context; choose a model.decoder.context",

@@ -171,3 +171,13 @@ def test_remember_unmasked_pads_have_positions_after_the_sentence(masked):
     # The second sentence has two pads in front of three tokens.
     assert memory.keys[1].tolist() == ([0, 0, 0, 1, 2] if masked else [3, 4, 0, 1, 2])
     assert memory.positions[1].tolist() == [3, 4, 0, 1, 2]
+
+
+def test_cosine_of_a_zero_key_is_zero_with_a_finite_gradient():
+    score = PARTS["cosine"](query_size=3, key_size=3)
+    keys = torch.zeros(1, 2, 3, requires_grad=True)
+    query = torch.tensor([[[1.0, 2.0, 2.0]]])
+    found = score(query, keys)
+    assert torch.equal(found, torch.zeros(1, 1, 2))
+    found.sum().backward()
+    assert keys.grad.abs().max() < 10

@@ -185,3 +185,17 @@ def test_each_history_with_scopes_heads_and_decoders(
         "attention": score,
     }
     equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend", "conditional_gru"])
+@pytest.mark.parametrize("heads", [None, 2])
+@pytest.mark.parametrize("history", ["none", "forward_with_agent"])
+@pytest.mark.parametrize("gate", ["elementwise", "per_head"])
+def test_each_gate_with_heads_and_a_history_that_reads_the_context(
+    gate, history, heads, decoder, tiny_model, pairs
+):
+    context = (
+        "readout_and_previous_in_cell" if decoder == "step_then_attend" else "cell_and_readout"
+    )
+    choices = {"gate": gate, "history": history, "heads": heads, "attention": "general"}
+    equals_the_equations(row_of(1, decoder=(decoder, context), **choices), tiny_model, pairs)

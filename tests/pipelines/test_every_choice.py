@@ -70,6 +70,7 @@ TOGETHER = [
         "normaliser=adaptive_entmax",
         "bridge=zero",
         "heads=multi",
+        "gate=per_head",
         "initialisation=uniform",
     ),
     (
@@ -77,6 +78,7 @@ TOGETHER = [
         "normaliser=softmax_with_sink",
         "history=forward_with_agent",
         "input_feeding=expected_embedding",
+        "gate=elementwise",
     ),
     (
         "attention=scaled_luong",

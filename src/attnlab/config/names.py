@@ -43,8 +43,8 @@ _PLACES = {
     **{
         f"model.{name}": f"model/{name}"
         for name in (
-            "projection", "normaliser", "scope", "history", "heads", "encoder", "bridge",
-            "decoder", "readout", "output", "input_feeding", "initialisation",
+            "projection", "normaliser", "scope", "history", "heads", "gate", "encoder",
+            "bridge", "decoder", "readout", "output", "input_feeding", "initialisation",
         )
     },
     "padding": "padding",

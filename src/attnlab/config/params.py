@@ -23,12 +23,12 @@ NO_REVISION = "none: "  # starts the tag `git_revision` of code that is in no gi
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing"
-    r"|initialisation|output)$"
+    r"|initialisation|output|gate)$"
 )
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (
-    "attention", "projection", "normaliser", "scope", "history", "heads", "decoder", "readout",
-    "output", "input_feeding", "bridge",
+    "attention", "projection", "normaliser", "scope", "history", "heads", "gate", "decoder",
+    "readout", "output", "input_feeding", "bridge",
 )  # fmt: skip
 # Settings whose null is the choice `none` of a group.
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))

@@ -144,6 +144,7 @@ SUPPORTED: dict[str, dict[type, str]] = {
         Monotonic: "monotonic",
     },
     "model/heads": {MultiHeadAttention: "multi", Attention: "one"},
+    "model/gate": {},  # none
     "model/decoder": {
         AttendThenStep: "attend_then_step",
         StepThenAttend: "step_then_attend",
@@ -525,6 +526,8 @@ def page_modules() -> dict[str, str]:
     """The scripts of the page and of the engine, by the names that they import each other by."""
     modules = {}
     for path in sorted(PAGE.rglob("*.js")):
+        if path.name == "server_words.js":  # of what the engine cannot compute
+            continue
         modules[f"explorer/{path.relative_to(PAGE).as_posix()}"] = path.read_text("utf-8")
     for path in sorted(ENGINE.glob("*.js")):
         # A module in a data: URL has no neighbours.
@@ -590,7 +593,7 @@ def _parts(predictor: Any) -> list[tuple[str, Any]]:
 def _parts_of_attention(attention: Any) -> list[tuple[str, Any]]:
     if attention is None:
         return []
-    parts = [("model/heads", attention)]
+    parts = [("model/heads", attention), ("model/gate", getattr(attention, "gate", None))]
     for head in heads_of(attention):
         score = score_of(head)
         parts += [

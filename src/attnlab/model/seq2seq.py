@@ -18,7 +18,9 @@ from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoders.decoder import Decoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
+from attnlab.model.dropout import Rate
 from attnlab.model.encoders.encoder import Encoder
+from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
@@ -60,6 +62,7 @@ class Seq2Seq(nn.Module):
         tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press
             and Wolf 2017); `all` also as the source embedding, over one joint vocabulary.
         initialisation: how the weights are drawn; None leaves them as torch draws them.
+        attention_dropout: of single attention weights, in training.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = (
@@ -84,6 +87,8 @@ class Seq2Seq(nn.Module):
         input_feeding: Part[InputFeeding] | None,
         tied_embeddings: Literal["none", "target", "all"],
         initialisation: Initialisation | None = None,
+        gate: Part[ContextGate] | None = None,
+        attention_dropout: Rate = 0.0,
         *,
         source_vocabulary_size: int,
         target_vocabulary_size: int,
@@ -100,7 +105,9 @@ class Seq2Seq(nn.Module):
         if attention is None:
             value_size = self.encoder.state_shape.size
         self.decoder: Decoder = decoder(
-            mechanism=mechanism_of(attention, projection, normaliser, scope, history, heads),
+            mechanism=mechanism_of(
+                attention, projection, normaliser, scope, history, heads, gate, attention_dropout
+            ),
             readout=readout,
             input_feeding=input_feeding,
             value_size=value_size,

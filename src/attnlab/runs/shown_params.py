@@ -29,8 +29,8 @@ from attnlab.project import CONF
 # Groups whose choices are params, wherever their section is in the config.
 _GROUPS = (
     "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
-    "model/normaliser", "model/scope", "model/history", "model/heads", "model/encoder",
-    "model/bridge", "model/decoder", "model/readout", "model/output",
+    "model/normaliser", "model/scope", "model/history", "model/heads", "model/gate",
+    "model/encoder", "model/bridge", "model/decoder", "model/readout", "model/output",
     "model/input_feeding", "model/initialisation", "training/teacher_forcing",
     "training/optimizer", "training/schedule", "data/tokenizer",
 )  # fmt: skip

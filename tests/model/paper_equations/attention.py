@@ -26,6 +26,7 @@ class Attention:
     width: int = 2
     heads: int | None = None
     history: str = "none"
+    gate: str = "none"
 
 
 def attend(choice: Attention, w: Weights, s, values, t: int, pasts: list[Past]):
@@ -38,7 +39,7 @@ def attend(choice: Attention, w: Weights, s, values, t: int, pasts: list[Past]):
     """
     if choice.heads is None:
         weights = weigh(choice, w, s, values, t, pasts[0])
-        context = weights @ values
+        context = behind_gate(choice, w, s, [weights @ values])
         own = part(w, "history.")
         return (
             context,
@@ -57,7 +58,18 @@ def attend(choice: Attention, w: Weights, s, values, t: int, pasts: list[Past]):
         own = part(of_head, "history.")
         remembered = (pasts[head], query, contexts[-1], weights)
         after.append(histories.after(choice.history, own, *remembered))
-    return w["W_O.weight"] @ np.concatenate(contexts), all_weights, after
+    return w["W_O.weight"] @ behind_gate(choice, w, s, contexts), all_weights, after
+
+
+def behind_gate(choice: Attention, w: Weights, s, contexts):
+    """The heads' contexts side by side, behind a gate (Xu et al. 2015; Qiu et al. 2025)."""
+    joined = np.concatenate(contexts)
+    if choice.gate == "none":
+        return joined
+    openness = 1 / (1 + np.exp(-(w["gate.W.weight"] @ s + w["gate.W.bias"])))
+    if choice.gate == "elementwise":
+        return openness * joined
+    return np.concatenate([g * c for g, c in zip(openness, contexts, strict=True)])
 
 
 def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):

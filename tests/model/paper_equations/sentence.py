@@ -47,6 +47,7 @@ class Model:
     scope: str = "global"
     history: str = "none"
     heads: int | None = None
+    gate: str = "none"
     context: str = "cell_and_readout"
     readout: str = "tanh"
     output: str = "linear"
@@ -148,6 +149,7 @@ class Model:
             self.scope,
             heads=self.heads,
             history=self.history,
+            gate=self.gate,
         )
         return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, pasts)
 

@@ -124,6 +124,10 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
         {"decoder": "step_then_attend", "input_feeding": "softmax_output", "cell": "lstm"},
         {"decoder": "step_then_attend", "input_feeding": "expected_embedding"},
         {"decoder": "no_attention", "context": "every_step", "readout": "plain"},
+        {"gate": "elementwise", "history": "forward_with_agent"},
+        {"gate": "per_head", "decoder": "conditional_gru"},
+        {"gate": "per_head", "heads": 2},
+        {"gate": "elementwise", "heads": 2, "projection": 3},
         {"output": "pointer_generator", "heads": 2, "input_feeding": "expected_embedding"},
         {"output": "hard_attention", "readout": "maxout", "input_feeding": "softmax_output"},
         {"output": "hard_attention", "decoder": "step_then_attend", "context": "readout"},
@@ -349,8 +353,11 @@ def test_step_behind_the_target_is_refused(tiny_model) -> None:
 
 
 def test_page_has_a_name_for_every_symbol_and_group(tiny_model) -> None:
-    page = Path(attnlab.explorer.__file__).parent / "page" / "words.js"
-    known = set(re.findall(r'^  "?([\w.]+)"?:', page.read_text(encoding="utf-8"), re.MULTILINE))
+    page = Path(attnlab.explorer.__file__).parent / "page"
+    words = "".join(
+        (page / name).read_text(encoding="utf-8") for name in ("words.js", "server_words.js")
+    )
+    known = set(re.findall(r'^  "?([\w.]+)"?:', words, re.MULTILINE))
     models = [build(variant) for variant in VARIANTS]
     models.append(
         tiny_model(cell="lstm", scope="local_p_renormalised", history="coverage", heads=2)

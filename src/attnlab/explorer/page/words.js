@@ -247,7 +247,6 @@ const WORDS = {
   "sym.sum_of_weights": ["sum of the weights", "가중치의 합"],
   "sym.context": ["context vector (attention value)", "컨텍스트 벡터 (어텐션 값)"],
   "sym.context_before": ["context vector of the step before", "이전 시점의 컨텍스트 벡터"],
-  "sym.handed_context": ["context as the decoder hands it on", "디코더가 넘겨주는 컨텍스트 벡터"],
   "sym.one_context": ["the one context vector: the encoder's last state", "하나뿐인 컨텍스트 벡터: 인코더의 마지막 은닉 상태"],
   "sym.coverage": ["coverage: how much of each token was seen", "커버리지: 각 토큰을 지금까지 본 정도"],
   "sym.coverage_w": ["weight of the coverage", "커버리지의 가중치"],
@@ -320,12 +319,6 @@ const WORDS = {
   "sym.output_bias": ["bias of the output layer", "출력층의 편향"],
   "sym.logits": ["logits, a number a token", "로짓, 토큰마다 하나"],
   "sym.distribution": ["softmax output: a probability for each token", "소프트맥스 출력: 토큰별 확률"],
-  "sym.written": ["probability of writing each token", "각 토큰을 생성할 확률"],
-  "sym.copied": ["probability of copying each token", "각 토큰을 복사할 확률"],
-  "sym.mixed": ["probability of each token, written or copied", "생성하거나 복사하는 토큰별 확률"],
-  "sym.copy_gate_w": ["weights of the gate between writing and copying", "생성과 복사를 가르는 게이트의 가중치"],
-  "sym.copy_gate_sum": ["sum before the sigmoid", "시그모이드 이전의 합"],
-  "sym.copy_gate": ["probability of writing, not copying", "복사하지 않고 생성할 확률"],
   "sym.dense_W": ["weights of the dense layer", "Dense 층의 가중치 행렬"],
   "sym.dense_sum": ["sum before relu", "ReLU 이전의 합"],
   "sym.dense": ["dense layer", "Dense 층"],
@@ -370,6 +363,9 @@ export function say(name, ...values) {
   if (!phrase) throw new Error(`words.js has no ${name}`);
   return phrase[column].replace(/\{(\d)\}/g, (_, i) => values[i]);
 }
+
+/** Phrases that only the page of a server needs. */
+export const addWords = (more) => Object.assign(WORDS, more);
 
 const METRICS = { bleu: "BLEU", chrf: "chrF", f1: "F1" }; // written so in every language
 

@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
+from attnlab.model.dropout import Dropout
 from attnlab.model.encoders.encoder import Encoded
+from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History, Remembered
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope, Window
@@ -28,6 +30,12 @@ class Attention(nn.Module):
     """context = normalise(score(Q, K)) V.
 
     The score is minus infinity before the normaliser wherever nothing may be seen.
+
+    Args:
+        history: what it remembers from step to step; None for nothing.
+        gate: makes another context of the query and the context; None leaves it as it is.
+        dropout: rate on the weights that average the values (Vaswani et al. 2017); the weights
+            that are shown and remembered are those before it.
     """
 
     heads = 1
@@ -38,6 +46,8 @@ class Attention(nn.Module):
         normaliser: Normaliser,
         scope: Scope,
         history: History | None = None,
+        gate: ContextGate | None = None,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         refuse_former_names(score)
@@ -52,6 +62,8 @@ class Attention(nn.Module):
         self.normaliser = normaliser
         self.scope = scope
         self.history = history
+        self.gate = gate
+        self.dropout = Dropout(dropout)
 
     @property
     def histories(self) -> Sequence[History]:
@@ -103,6 +115,8 @@ class Attention(nn.Module):
         remembered = None if past is None else past[0]
         scores, window = self.scores(query, memory, t, remembered)
         context, weights = self.average(scores, window, memory, t, remembered)
+        if self.gate is not None:
+            context = self.gate(query, context)
         if self.history is None or remembered is None:
             return context, weights
         after = self.history.after(remembered, query[:, 0], context[:, 0], weights[:, 0, 0])
@@ -146,7 +160,8 @@ class Attention(nn.Module):
 
         change, positions = memory.intervention, memory.positions
         weights = weigh(scores) if change is None else change.weigh(scores, weigh, positions, t)
-        return weights.to(memory.values.dtype) @ memory.values, weights.unsqueeze(1)
+        context = self.dropout(weights.to(memory.values.dtype)) @ memory.values
+        return context, weights.unsqueeze(1)
 
     def normalise(self, scores: Tensor, past: Remembered | None) -> Tensor:
         """Weights of scores, both (B, T, S); T is 1 where something is remembered."""
@@ -165,7 +180,7 @@ class MultiHeadAttention(nn.Module):
         size: width of the projections of each head.
     """
 
-    runtime_arguments: ClassVar[tuple[str, ...]] = ("head", "query_size", "value_size")
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("head", "gate", "query_size", "value_size")
 
     def __init__(
         self,
@@ -173,6 +188,7 @@ class MultiHeadAttention(nn.Module):
         size: PositiveInt,
         *,
         head: Callable[[int, int], Attention],
+        gate: Callable[[int, int, int], ContextGate] | None = None,
         query_size: int,
         value_size: int,
     ) -> None:
@@ -182,6 +198,7 @@ class MultiHeadAttention(nn.Module):
         self.W_K = nn.Linear(value_size, heads * size, bias=False)
         self.W_V = nn.Linear(value_size, heads * size, bias=False)
         self.W_O = nn.Linear(heads * size, value_size, bias=False)
+        self.gate = None if gate is None else gate(query_size, heads * size, heads)
         attentions = [head(size, size) for _ in range(heads)]
         self.attentions: Sequence[Attention] = nn.ModuleList(attentions)  # type: ignore[assignment]
         if any(attention.score.by_position for attention in self.attentions):
@@ -245,7 +262,10 @@ class MultiHeadAttention(nn.Module):
                 after.extend(own_after)
             contexts.append(own_context)
             weights.append(own_weights)
-        context = self.W_O(torch.cat(contexts, dim=-1))
+        joined = torch.cat(contexts, dim=-1)
+        if self.gate is not None:
+            joined = self.gate(query, joined)
+        context = self.W_O(joined)
         if past is None:
             return context, torch.cat(weights, dim=1)
         return context, torch.cat(weights, dim=1), tuple(after)

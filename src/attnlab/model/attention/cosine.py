@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from pydantic import PositiveFloat
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from attnlab.model.attention.score import Score, check_equal_widths
 
@@ -15,7 +14,8 @@ class CosineScore(Score):
 
     Graves et al. 2014, section 3.3.1, with key strength g.
 
-    The keys are normalised at every step, for coverage may have changed them since the last.
+    The keys are normalised at every step, for coverage may have changed them since the last. The
+    cosine of a zero vector, such as a pad that no encoder reads, is 0.
 
     Args:
         initial_scale: g at the start; with 1, no weight over S tokens could exceed e^2 / (e^2 + S -
@@ -29,4 +29,10 @@ class CosineScore(Score):
         self.g = nn.Parameter(torch.tensor(float(initial_scale)))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return self.g * (normalize(query, dim=-1) @ normalize(keys, dim=-1).transpose(1, 2))
+        return self.g * (_unit(query) @ _unit(keys).transpose(1, 2))
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    """Each vector divided by its length; zero vectors stay, with a finite gradient."""
+    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return vectors / lengths.masked_fill(lengths == 0, 1)

@@ -10,8 +10,10 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.config.part import Part
+from attnlab.config.signature import runtime_arguments
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.score import Score, refuse_former_names
+from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
@@ -53,7 +55,7 @@ class LinearProjection(Score):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Score x projection x normaliser x scope x history x heads.
+    """Score x projection x normaliser x scope x history x heads x gate.
 
     Each goes with each, or is refused by a sentence.
     """
@@ -64,6 +66,8 @@ class Mechanism:
     projection: Part[LinearProjection] | None = None
     history: Part[History] | None = None
     heads: Part[MultiHeadAttention] | None = None
+    gate: Part[ContextGate] | None = None
+    dropout: float = 0.0
 
     def build(self, query_size: int, value_size: int) -> Attention | MultiHeadAttention:
         """For queries (B, T, query_size) and encoder outputs (B, S, value_size).
@@ -71,10 +75,26 @@ class Mechanism:
         Raises ExperimentError where the choices do not go together.
         """
         if self.heads is None:
-            return self._one(query_size, value_size)
-        return self.heads(head=self._one, query_size=query_size, value_size=value_size)
+            gate = None if self.gate is None else self._gate(query_size, value_size, heads=1)
+            return self._one(query_size, value_size, gate)
+        if self.gate is not None and "gate" not in runtime_arguments(self.heads.target):
+            raise ValueError(
+                f"gate {self.gate.target.__name__} is chosen, but the constructor of "
+                f"{self.heads.target.__name__} takes none; choose model/gate=none, or model/heads="
+                "one or multi"
+            )
+        return self.heads(
+            head=self._one,
+            gate=None if self.gate is None else self._gate,  # one for all heads together
+            query_size=query_size,
+            value_size=value_size,
+        )
 
-    def _one(self, query_size: int, value_size: int) -> Attention:
+    def _gate(self, query_size: int, context_size: int, heads: int) -> ContextGate:
+        assert self.gate is not None
+        return self.gate(query_size=query_size, context_size=context_size, heads=heads)
+
+    def _one(self, query_size: int, value_size: int, gate: ContextGate | None = None) -> Attention:
         sizes = {"query_size": query_size, "key_size": value_size}
         score = (
             self.score(**sizes)
@@ -87,7 +107,8 @@ class Mechanism:
             history = self.history(
                 query_size=query_size, key_size=score.projected_key_size, value_size=value_size
             )
-        return Attention(score, self.normaliser(), self.scope(query_size=query_size), history)
+        scope = self.scope(query_size=query_size)
+        return Attention(score, self.normaliser(), scope, history, gate, self.dropout)
 
     def _check_history(self, history: type[History], score: Score) -> None:
         """Raise ValueError where a history does not go with the score or the normaliser."""
@@ -117,19 +138,27 @@ def mechanism_of(
     scope: Part[Scope],
     history: Part[History] | None,
     heads: Part[MultiHeadAttention] | None,
+    gate: Part[ContextGate] | None = None,
+    dropout: float = 0.0,
 ) -> Mechanism | None:
     """The mechanism of a model's config, None without an attention.
 
     Raises ValueError where a choice is made for an attention that is not there.
     """
     if score is not None:
-        return Mechanism(score, normaliser, scope, projection, history, heads)
+        return Mechanism(score, normaliser, scope, projection, history, heads, gate, dropout)
+    if dropout > 0:
+        raise ValueError(
+            f"attention_dropout drops attention weights, but model.attention is null; set "
+            f"model.attention_dropout=0, or choose a model/attention (it is {dropout})"
+        )
     idle = {
         "projection": projection is not None,
         "normaliser": normaliser.target is not Softmax,
         "scope": scope.target is not GlobalScope,
         "history": history is not None,
         "heads": heads is not None,
+        "gate": gate is not None,
     }
     for name, chosen in idle.items():
         if chosen:

@@ -184,6 +184,12 @@ def check_alignment(
             f"output {name} sums over the source tokens that one attention may choose, but this "
             "one has several heads; choose model/heads=one, or model/output=linear"
         )
+    if attention is not None and (attention.gate is not None or attention.dropout.p > 0):
+        raise ValueError(
+            f"output {name} reads a value of the source in place of the context, so that a gate or "
+            "dropout on the way to the context does nothing; choose model/gate=none and "
+            "model.attention_dropout=0, or model/output=linear"
+        )
     if context_size == 0:
         raise ValueError(
             f"output {name} reads a value of the source in place of the context, but this decoder "

@@ -18,6 +18,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
+from attnlab.model.gates import ElementwiseGate, PerHeadGate
 from attnlab.model.histories.history import Remembered
 from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
@@ -138,9 +139,12 @@ def attend_with_heads(
     sheet.begin("join_heads", same_number=True)
     joined_axis = Axis("N·P", sum(context.axes[0].size for context in contexts))
     joined = sheet.compute("c_1…N", "joined_heads", "concat", *contexts, axes=[joined_axis])
+    sheet.formula("{} = [" + "; ".join(["{}"] * len(contexts)) + "]", joined, *contexts)
+    if attention.gate is not None:
+        names = ("c′_1…N", "joined_heads")
+        joined = gated(sheet, attention.gate, query, joined, names, attention.heads)
     W_O = sheet.weight("W_O", "head_W_O", attention.W_O.weight, h.axes[1], joined_axis)
     context = sheet.compute("c_t", "context", "linear", W_O, joined)
-    sheet.formula("{} = [" + "; ".join(["{}"] * len(contexts)) + "]", joined, *contexts)
     sheet.formula("{} = {} {}", context, W_O, joined)
     return context
 
@@ -199,12 +203,52 @@ def attend_with_head(
     alpha = weigh(sheet, attention, e, visible, emphasis, look, number, masking)
     sum_of_weights = sheet.compute("Σα", "sum_of_weights", "total", alpha)
     sheet.formula("{} = Σ {}", sum_of_weights, alpha)
+    gate = attention.gate
     name = "c" if sheet.head is not None else "c_t"
-    context = sheet.compute(name, "context", "weighted_sum", alpha, values)
+    raw = (name, "context") if gate is None else ("c′_t", "context_before_gate")
+    context = sheet.compute(*raw, "weighted_sum", alpha, values)
     sheet.formula("{} = Σ {} {}", context, alpha, values)
+    if gate is not None:
+        context = gated(sheet, gate, asking, context, (name, "context"))
     if past is not None:
         remember(sheet, attention.history, asking, alpha, context)
     return alpha, context
+
+
+def gated(
+    sheet: Sheet,
+    gate: Any,
+    query: Symbol,
+    context: Symbol,
+    names: tuple[str, str],
+    heads: int = 1,
+) -> Symbol:
+    """The context behind a gate.
+
+    names: of the result, and what it is about.
+    """
+    if type(gate) not in (ElementwiseGate, PerHeadGate):
+        found = run(gate, query.values[None, None], context.values[None, None])[0, 0]
+        behind = sheet.opaque(*names, found, *context.axes, of=[query, context], part=part_of(gate))
+        sheet.formula("{} = gate({}, {})", behind, query, context)
+        return behind
+
+    weight, bias = gate.W.weight, gate.W.bias
+    axis = context.axes[0]
+    if type(gate) is PerHeadGate and heads == 1:
+        axis = Axis("N", 1)
+    elif type(gate) is PerHeadGate:  # its number, for each entry of a head's context
+        each = axis.size // heads
+        weight, bias = weight.repeat_interleave(each, 0), bias.repeat_interleave(each)
+    W = sheet.weight("W_g", "gate_W", weight, axis, query.axes[0])
+    b = sheet.weight("b_g", "bias", bias, axis)
+    asked = sheet.compute("u_g", "gate_sum", "linear", W, query, b)
+    openness = sheet.compute("γ_t", "gate", "sigmoid", asked)
+    behind = sheet.compute(*names, "multiply", context, openness)
+    sheet.formula("{} = {} {} + {}", asked, W, query, b)
+    sheet.formula("{} = sigmoid({})", openness, asked)
+    sheet.formula("{} = {} ∘ {}", behind, openness, context)
+    return behind
 
 
 def project(

@@ -610,7 +610,7 @@ def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Sy
     one = Axis("1", 1)
     w = sheet.weight("w_g", "copy_gate_w", output.gate.weight, one, joined.axes[0])
     b = sheet.weight("b_g", "bias", output.gate.bias, one)
-    product = sheet.compute("w u", "copy_gate_sum", "linear", w, joined, b)
+    product = sheet.compute("w u", "gate_sum", "linear", w, joined, b)
     p_gen = sheet.compute("p_gen", "copy_gate", "sigmoid", product)
     sheet.formula("{} = {} {} + {}", product, w, joined, b)
     sheet.formula("{} = σ({})", p_gen, product)
