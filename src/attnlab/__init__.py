@@ -10,8 +10,17 @@ if TYPE_CHECKING:
     from attnlab.errors import ExperimentError
     from attnlab.model.attention.intervention import Intervention
     from attnlab.model.attention.layer import Attention
+    from attnlab.model.attention.patch import Patch
 
-__all__ = ["Attention", "ExperimentError", "Intervention", "__version__", "compose", "load"]
+__all__ = [
+    "Attention",
+    "ExperimentError",
+    "Intervention",
+    "Patch",
+    "__version__",
+    "compose",
+    "load",
+]
 __version__ = "0.1.0"
 
 # Name -> the module that it is imported from at its first use: `import attnlab` alone loads neither
@@ -20,6 +29,7 @@ _EXPORTS = {
     "Attention": "attnlab.model.attention.layer",
     "ExperimentError": "attnlab.errors",
     "Intervention": "attnlab.model.attention.intervention",
+    "Patch": "attnlab.model.attention.patch",
     "compose": "attnlab.api",
     "load": "attnlab.api",
 }

@@ -279,6 +279,7 @@ def test_json_has_the_fields_of_a_translation(attnlab, translator_folder, transl
         (["--intervene", "permuted", "--seed", "4"], Intervention("permuted", seed=4)),
         (["--hide", "0,4"], Intervention(hide=[0, 4])),
         (["--attention-temperature", "0.2"], Intervention(temperature=0.2)),
+        (["--hide", "1", "--heads", "0"], Intervention(hide=[1])),
         (["--force", "0=b"], Intervention(force={0: "b"})),
     ],
 )

@@ -11,6 +11,7 @@ from legal_choices import ATTENDING, SCOPES, SCORES, WITHOUT_CONTEXT_IN_READOUT
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.patch import Patch
 
 PADDING = Padding("post", "post")
 DECODERS = ("attend_then_step", "step_then_attend")
@@ -183,3 +184,132 @@ def test_positions_beyond_the_source_are_refused():
         Intervention(hide=[5]).check_source(5)
     with pytest.raises(ValueError, match="weights of step 2 must be 5"):
         Intervention(weights={2: np.ones(4).tolist()}).check_source(5)
+
+
+def head_weights(model, batch, intervention=None):
+    """The weights of each head (B, N, S) at the first step."""
+    seen = []
+    handle = model.decoder.attention.register_forward_hook(lambda *call: seen.append(call[2][1]))
+    model(batch, intervention=intervention)
+    handle.remove()
+    return seen[0][:, :, 0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "uniform"}, {"hide": [0]}, {"temperature": 3.0}, {"kind": "permuted"}],
+    ids=str,
+)
+@pytest.mark.parametrize("history", ["none", "coverage"])
+def test_intervention_on_one_head_leaves_the_others(tiny_model, batch, change, history):
+    model = tiny_model(heads=3, history=history, padding=PADDING, scale=3.0)
+    plain = head_weights(model, batch)
+    changed = head_weights(model, batch, Intervention(**change, heads=[1]))
+    of_all = head_weights(model, batch, Intervention(**change))
+    assert torch.equal(changed[:, [0, 2]], plain[:, [0, 2]])
+    assert torch.equal(changed[:, 1], of_all[:, 1])
+    assert not torch.allclose(changed[:, 1], plain[:, 1])
+
+
+def test_one_head_is_the_first_of_its_attention(tiny_model, batch):
+    model = tiny_model(padding=PADDING)
+    named = model(batch, intervention=Intervention(hide=[1], heads=[0])).attention_weights
+    assert torch.equal(named, model(batch, intervention=Intervention(hide=[1])).attention_weights)
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "transformer"])
+def test_heads_of_every_block_are_changed(tiny_model, batch, decoder):
+    model = tiny_model(decoder=decoder, heads=2, padding=PADDING, scale=3.0)
+    one = model(batch, intervention=Intervention("uniform", heads=[0])).reading.readout
+    both = model(batch, intervention=Intervention("uniform", heads=[0, 1])).reading.readout
+    assert torch.equal(both, model(batch, intervention=Intervention("uniform")).reading.readout)
+    assert not torch.allclose(one, both)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"heads": []}, "heads must name heads"),
+        ({"heads": [-1]}, "heads must name heads"),
+        ({"heads": [0], "mask_pads": True}, "mask_pads goes for all heads"),
+    ],
+    ids=str,
+)
+def test_wrong_heads_are_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        Intervention(**wrong)
+
+
+PATCHED = [
+    {},
+    {"heads": 2, "history": "coverage"},
+    {"decoder": "transformer", "heads": 2},
+    {"decoder": "step_then_attend", "output": "hard_attention"},
+]
+
+
+def patch_of(text_ids, **taken):
+    return Patch("another", **taken).read(make_batch([text_ids], [[]], PADDING))
+
+
+@pytest.mark.parametrize("choices", PATCHED, ids=str)
+@pytest.mark.parametrize("padding", [PADDING, Padding("pre", "post")], ids=str)
+def test_keys_values_and_state_of_another_sentence_make_its_translation(
+    tiny_model, pairs, choices, padding
+):
+    """All that a decoder knows of its source is patched in."""
+    model = tiny_model(**choices, padding=padding, scale=2.0)
+    (source, other), targets = pairs((4, 4), (3, 3))
+    batch = make_batch([source, other[:2]], targets, padding)  # the second is shorter
+    expected = model(make_batch([other], targets[:1], padding))
+    taken = {"keys": "all", "values": "all"}
+    if choices.get("decoder") != "transformer":  # which has no recurrent state
+        taken["state"] = True
+    alone = make_batch([source], targets[:1], padding)
+    found = model(alone, intervention=Intervention(patch=patch_of(other, **taken)))
+    torch.testing.assert_close(found.reading.readout, expected.reading.readout, rtol=0, atol=1e-12)
+    assert not torch.allclose(model(alone).reading.readout, expected.reading.readout)
+    places = Intervention(patch=patch_of(other, values={1: 2}))
+    in_batch = model(batch, intervention=places).reading.readout
+    by_itself = model(alone, intervention=places).reading.readout
+    torch.testing.assert_close(in_batch[:1], by_itself, rtol=0, atol=1e-12)
+
+
+def test_patched_value_is_that_of_the_other_place_and_no_other_changes(tiny_model, pairs):
+    model = tiny_model(padding=PADDING)
+    (source, other), _ = pairs((4, 3), (2, 2))
+    batch = make_batch([source], [[]], PADDING)
+    memory, state = model.encode(batch.source, batch.source_mask)
+    theirs = make_batch([other], [[]], PADDING)
+    of_other, _ = model.encode(theirs.source, theirs.source_mask)
+    patch = Intervention(patch=patch_of(other, values={2: 0}))
+    patched, same_state = model.encode(batch.source, batch.source_mask, patch)
+    assert torch.equal(patched.values[0, 2], of_other.values[0, 0])
+    others = [0, 1, 3, 4]
+    assert torch.equal(patched.values[0, others], memory.values[0, others])
+    assert torch.equal(patched.keys, memory.keys)
+    assert torch.equal(same_state.recurrent.hidden, state.recurrent.hidden)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ({}, "must take keys, values or the state"),
+        ({"keys": {-1: 0}}, "positions from 0 on"),
+        ({"values": {0: 9}}, "below 4, the tokens of 'another', got 9"),
+    ],
+    ids=str,
+)
+def test_wrong_patches_are_refused(taken, words):
+    with pytest.raises(ValueError, match=words):
+        patch_of([5, 6, 7], **taken)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [({"keys": "all"}, "has 3 tokens and 'another' has 4"), ({"keys": {3: 0}}, "below 3")],
+    ids=str,
+)
+def test_patch_that_does_not_fit_a_source_is_refused(taken, words):
+    with pytest.raises(ValueError, match=words):
+        Intervention(patch=patch_of([5, 6, 7], **taken)).check_source(3)

@@ -173,6 +173,13 @@ def _model_parser(
         default=[],
         help="positions that get no weight",
     )
+    change.add_argument(
+        "--heads",
+        metavar="0,2,...",
+        type=positions,
+        action="extend",
+        help="heads that these change, counted from 0; default: all",
+    )
     if name != "classify":
         change.add_argument(
             "--force", metavar="STEP=TOKEN", type=forced_token, action="append", default=[],

@@ -127,6 +127,7 @@ def _intervention(args: argparse.Namespace) -> Intervention:
             hide=tuple(args.hide),
             force=dict(getattr(args, "force", ())),
             seed=args.seed,
+            heads=args.heads,
         )
     except ValueError as error:
         raise ExperimentError(f"intervene: {error}") from None

@@ -14,12 +14,13 @@ from attnlab.model.attention.attention import MultiHeadAttention, remember
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
+from attnlab.model.attention.patch import Patch
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoders.decoder import Decoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.dropout import Rate
-from attnlab.model.encoders.encoder import Encoder
+from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History
 from attnlab.model.initialisation import Initialisation
@@ -35,6 +36,7 @@ from attnlab.model.outputs.output import (
 )
 from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
+from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import Scope
 
 
@@ -155,25 +157,51 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Memory, DecoderState]:
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
-        is_masked = self.padding.attention_masked
-        attention = self.decoder.attention
-        memory = remember(encoded, source_mask, is_masked, attention, intervention)
-        of_blocks = tuple(
-            memory
-            if each is attention
-            else remember(encoded, source_mask, is_masked, each, intervention)
-            for each in self.decoder.block_attentions
-        )
         recurrent = self.bridge(encoded, source_mask)
+        attention = self.decoder.attention
+        memories = self._remember(encoded, source_mask, intervention)
+        if intervention is not None and intervention.patch is not None:
+            recurrent, memories = self._patch(intervention.patch, recurrent, memories)
+        memory, *of_blocks = memories
         state = self.decoder.first_state(recurrent, encoded)
         if attention is None:
             return memory, state
-        memory = replace(memory, source=source, of_blocks=of_blocks)
+        memory = replace(memory, source=source, of_blocks=tuple(of_blocks))
         if self.output.reads_each_value:
             assert memory.values is not None
             projected = self.decoder.body.readout.project_context(memory.values)
             memory = replace(memory, projected_values=projected)
         return memory, replace(state, past=attention.first_past(memory))
+
+    def _remember(
+        self, encoded: Encoded, source_mask: Tensor, intervention: Intervention | None = None
+    ) -> list[Memory]:
+        """The memory of the decoder's attention, and that of each of its blocks."""
+        attention = self.decoder.attention
+        is_masked = self.padding.attention_masked
+        memory = remember(encoded, source_mask, is_masked, attention, intervention)
+        of_blocks = [
+            memory
+            if each is attention
+            else remember(encoded, source_mask, is_masked, each, intervention)
+            for each in self.decoder.block_attentions
+        ]
+        return [memory, *of_blocks]
+
+    def _patch(
+        self, patch: Patch, recurrent: RecurrentState, memories: list[Memory]
+    ) -> tuple[RecurrentState, list[Memory]]:
+        """The first recurrent state and the memories with what another sentence gives to them."""
+        assert patch.source is not None
+        mask = patch.source.source_mask
+        encoded = self.encoder(patch.source.source, mask)
+        if patch.needs_attention:
+            others = self._remember(encoded, mask)
+            memories = [patch.onto(*each) for each in zip(memories, others, strict=True)]
+        if patch.state:
+            first_row = memories[0].lengths.new_zeros(len(memories[0].lengths))
+            recurrent = self.bridge(encoded, mask).select(first_row)
+        return recurrent, memories
 
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory

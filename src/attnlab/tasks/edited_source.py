@@ -85,6 +85,10 @@ class Source:
         what is not a text.
         """
         model.check_intervention(intervene)
+        if intervene.patch is not None:
+            raise ExperimentError(
+                "intervene: patch goes with translator(...) and translator.score(...) alone"
+            )
         tokenizer = model.source_tokenizer
         texts = cleaned([text], model.cleaning)
         (ids,) = tokenizer.encode_ids(texts)

@@ -24,6 +24,21 @@ def check_steps(intervention: Intervention, length: int) -> None:
         )
 
 
+def check_attention(intervention: Intervention, attention: Any) -> None:
+    """Raise ExperimentError where an attention lacks what an intervention changes.
+
+    attention: of the model; None where nothing attends.
+    """
+    if attention is None:
+        return
+    heads = list(getattr(attention, "attentions", [attention]))
+    compares_keys = not any(head.score.by_position for head in heads)
+    try:
+        intervention.check_attention(len(heads), compares_keys=compares_keys)
+    except ValueError as error:
+        raise ExperimentError(f"intervene: {error}") from None
+
+
 def check_sources(intervention: Intervention, batch: Any) -> None:
     """Raise ExperimentError where an intervention names a position that some source lacks."""
     for length in batch.source_mask.sum(1).tolist():

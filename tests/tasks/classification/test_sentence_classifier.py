@@ -12,6 +12,7 @@ from attnlab.config.binding import bind
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.patch import Patch
 from attnlab.model.classifier import Classifier
 from attnlab.model.fast.encoder import FastEncoder
 from attnlab.tasks.classification.classifier import SentenceClassifier
@@ -55,6 +56,10 @@ def test_interventions_change_the_attention_of_a_classifier(classifier):
     assert given.probabilities == pytest.approx(plain.probabilities, abs=1e-6)
     with pytest.raises(ExperimentError, match="writes no tokens"):
         classifier("x", intervene=Intervention(force={0: "a"}))
+    with pytest.raises(ExperimentError, match="patch goes with models that translate"):
+        classifier("x", intervene=Intervention(patch=Patch("y", values={0: 0})))
+    with pytest.raises(ExperimentError, match="heads must be below 1"):
+        classifier("x", intervene=Intervention("uniform", heads=[2]))
 
 
 def test_notebook_shows_the_coloured_sentence_escaped(classifier):

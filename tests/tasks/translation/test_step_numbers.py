@@ -229,8 +229,9 @@ def test_pads_that_are_read_change_the_encoders_vectors(tiny_model) -> None:
         Intervention(weights={2: [0.5, 0.25, 0.25, 0.0]}),
         Intervention(hide="all"),
         Intervention(hide=[1]),
+        Intervention("uniform", heads=[0]),
     ],
-    ids=["uniform", "temperature", "weights", "all hidden", "one hidden"],
+    ids=["uniform", "temperature", "weights", "all hidden", "one hidden", "one head"],
 )
 def test_numbers_under_an_intervention_end_as_the_model(tiny_model, intervene) -> None:
     for choices in ({}, {"heads": 2}):

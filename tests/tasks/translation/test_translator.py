@@ -11,6 +11,7 @@ from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.patch import Patch
 from attnlab.model.fast.seq2seq import FastSeq2Seq
 from attnlab.search.beam import BeamSearch
 from attnlab.tasks import requests
@@ -169,6 +170,9 @@ def test_forced_token_stands_where_it_was_asked_for(translator):
         (Intervention(hide=[5]), "intervene: hide must name positions below 5"),
         (Intervention(weights={0: [1.0]}), "intervene: weights of step 0 must be 5"),
         (Intervention(force={60: "school"}), "intervene: weights and force must name steps below"),
+        (Intervention(hide=[0], heads=[1]), "intervene: heads must be below 1, .* got 1"),
+        (Intervention(patch=Patch(SOURCES[1], values={0: 40})), "intervene: patch must take"),
+        (Intervention(patch=Patch(SOURCES[1], values={40: 0})), "intervene: patch must name"),
     ],
 )
 def test_intervention_that_does_not_fit_is_refused(translator, change, message):
@@ -210,6 +214,25 @@ def test_model_without_attention_translates_and_refuses_to_change_it(translator)
     assert "<p>" in answer._repr_html_()
     with pytest.raises(ExperimentError, match="the model has none"):
         ours(SOURCES[0], intervene=Intervention("uniform"))
+
+
+def test_patched_first_state_is_all_that_a_model_without_attention_knows(translator):
+    ours = translator(decoder="no_attention", scale=3.0)
+    of_other = Intervention(patch=Patch(SOURCES[1], state=True))
+    plain, other = ours(SOURCES[0]), ours(SOURCES[1])
+    patched = ours(SOURCES[0], intervene=of_other)
+    assert (patched.text, patched.score) == (other.text, pytest.approx(other.score))
+    assert plain.score != pytest.approx(other.score)
+    scored = ours.score([SOURCES[0], SOURCES[1]], [TARGETS[0], TARGETS[0]], of_other)
+    np.testing.assert_allclose(scored[0].log_probs, scored[1].log_probs, atol=1e-6)
+    with pytest.raises(ExperimentError, match="the model has none"):
+        ours(SOURCES[0], intervene=Intervention(patch=Patch(SOURCES[1], values={0: 0})))
+
+
+def test_model_that_scores_by_position_has_no_keys_to_patch(translator):
+    ours = translator(attention="location")
+    with pytest.raises(ExperimentError, match="patch takes keys, but the score"):
+        ours(SOURCES[0], intervene=Intervention(patch=Patch(SOURCES[1], keys={0: 0})))
 
 
 def test_notebook_shows_the_heat_map_with_tokens_escaped(translator):

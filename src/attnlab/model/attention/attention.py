@@ -224,7 +224,8 @@ class MultiHeadAttention(nn.Module):
 
     def first_past(self, memory: Memory) -> Past | None:
         """What each head remembers before the first step; None without a history."""
-        return tuple(history.first(memory) for history in self.histories) or None
+        firsts = (each.first(memory.head(i)) for i, each in enumerate(self.histories))
+        return tuple(firsts) or None
 
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlab.model.attention.patch import Patch
+
 
 @dataclass(frozen=True)
 class Intervention:
@@ -17,7 +19,7 @@ class Intervention:
 
     Source positions count the real tokens from 0 on, `<eos>` included, and steps the target tokens
     from 0 on: `.tokens` and `.source_tokens` of an answer list both. With several heads, each head
-    gets the same change.
+    gets the same change, unless `heads` names some of them.
 
     The kinds: `uniform` weights are equal wherever the attention may look; `permuted` weights
     change places among those tokens at random, other places at every step (Jain and Wallace 2019,
@@ -36,6 +38,9 @@ class Intervention:
         force: step -> the target token, as text or as its id, to write there; its score is the
             model's own. A translation that ends before does not come to it.
         seed: of `permuted`.
+        heads: those that `kind`, `weights`, `temperature` and `hide` change, counted from 0 on;
+            None for all. A Transformer's decoder has them in each block.
+        patch: takes parts of another sentence's run; only for models that translate.
 
     Raises ValueError for a value out of range.
     """
@@ -47,6 +52,8 @@ class Intervention:
     mask_pads: bool | None = None
     force: Mapping[int, str | int] = field(default_factory=dict)
     seed: int = 0
+    heads: Sequence[int] | None = None
+    patch: Patch | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("uniform", "permuted", None):
@@ -65,6 +72,9 @@ class Intervention:
             raise ValueError(
                 "hide, weights and force count positions and steps from 0 on, got a negative number"
             )
+        if self.heads is not None:
+            object.__setattr__(self, "heads", tuple(map(int, self.heads)))
+            self._check_heads(self.heads)
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         for step, row in self.weights.items():
@@ -72,6 +82,12 @@ class Intervention:
                 raise ValueError(
                     f"weights of step {step} must be finite and at least 0, got {list(row)}"
                 )
+
+    def _check_heads(self, heads: Sequence[int]) -> None:
+        if not heads or any(head < 0 for head in heads):
+            raise ValueError(f"heads must name heads from 0 on, or be None, got {list(heads)}")
+        if self.mask_pads is not None:
+            raise ValueError("mask_pads goes for all heads; leave heads at None")
 
     @property
     def positions_to_hide(self) -> Sequence[int]:
@@ -94,7 +110,20 @@ class Intervention:
             or bool(self.weights or self.hide)
             or self.temperature != 1
             or self.mask_pads is not None
+            or (self.patch is not None and self.patch.needs_attention)
         )
+
+    def check_attention(self, heads: int, *, compares_keys: bool) -> None:
+        """Raise ValueError where an attention lacks what is to be changed.
+
+        heads: of the attention.
+        compares_keys: False where its score goes by positions.
+        """
+        for head in self.heads or ():
+            if head >= heads:
+                raise ValueError(f"heads must be below {heads}, the model's heads, got {head}")
+        if self.patch is not None and self.patch.keys and not compares_keys:
+            raise ValueError("patch takes keys, but the score of this model goes by positions")
 
     def check_source(self, length: int) -> None:
         """Raise ValueError where it names a position that a source does not have.
@@ -112,6 +141,8 @@ class Intervention:
                     f"weights of step {step} must be {length}, one for each source token, got "
                     f"{len(row)}"
                 )
+        if self.patch is not None:
+            self.patch.check_source(length)
 
     def shown(self, positions: Tensor) -> Tensor:
         """positions (B, S) -> (B, S) bool, False at what it hides."""

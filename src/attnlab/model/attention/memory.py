@@ -45,9 +45,15 @@ class Memory:
         return replace(selected, of_blocks=tuple(each.select(rows) for each in self.of_blocks))
 
     def under(self, intervention: Intervention) -> Memory:
-        """The memory with an intervention, without what this hides."""
+        """The memory with an intervention, without what this hides.
+
+        What goes for some of several heads alone waits for `head`.
+        """
         mask = self.mask
-        if intervention.hide:
+        has_heads = self.keys is not None and self.keys.dim() == 4
+        if not has_heads:
+            intervention = replace(intervention, heads=None)
+        if intervention.hide and intervention.heads is None:
             shown = intervention.shown(self.positions)
             mask = shown if mask is None else mask & shown
         of_blocks = tuple(each.under(intervention) for each in self.of_blocks)
@@ -64,7 +70,13 @@ class Memory:
         """What one of several heads looks at."""
         assert self.keys is not None
         assert self.values is not None
-        return replace(self, keys=self.keys[:, number], values=self.values[:, number])
+        own = replace(self, keys=self.keys[:, number], values=self.values[:, number])
+        change = self.intervention
+        if change is None or change.heads is None:
+            return own
+        if number in change.heads:
+            return own.under(change)
+        return replace(own, intervention=None)
 
 
 def rows_of(record: RecordT, rows: Tensor) -> RecordT:

@@ -28,6 +28,7 @@ from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
+    check_attention,
     check_sources,
     check_steps,
     notebook_frame,
@@ -203,6 +204,9 @@ class SentenceClassifier(Predictor):
         """
         if intervention.force:
             raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        if intervention.patch is not None:
+            raise ExperimentError("intervene: patch goes with models that translate alone")
+        check_attention(intervention, self.model.attention)
         check_steps(intervention, 1)
 
     def _batch(self, sentences: list[list[int]]) -> LabelledBatch:

@@ -65,6 +65,11 @@ class Look:
     tokens: Sequence[str]
     past: Sequence[Sequence[Remembered]] | None = None
 
+    def memory_of(self, head: int) -> Memory:
+        """What one head looks at, with the intervention that is on it."""
+        assert self.memory.keys is not None
+        return self.memory.head(head) if self.memory.keys.dim() == 4 else self.memory
+
 
 def encoder_vectors(sheet: Sheet, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
     """h: a vector (D,) for each of the S tokens."""
@@ -163,9 +168,7 @@ def attend_with_head(
 
     number: of the head, from 0 on.
     """
-    memory = look.memory
-    assert memory.keys is not None
-    own = memory.head(number) if memory.keys.dim() == 4 else memory
+    own = look.memory_of(number)
 
     # 1. What is compared: projections, what the score makes of the keys, and what was seen.
     asking = query
@@ -348,7 +351,7 @@ def weigh(
     if visible is not None and masking == "before":
         scores = sheet.compute("e′", "masked_energy", "mask", e, visible)
         sheet.formula("{} = {};  {} = 0 ⇒ −∞", scores, e, visible)
-    intervention = look.memory.intervention
+    intervention = look.memory_of(number).intervention
     if is_changed(intervention, scores):
         alpha = sheet.opaque(
             "α",

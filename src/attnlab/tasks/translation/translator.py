@@ -35,6 +35,7 @@ from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import (
     BATCH_SIZE,
     NO_CHANGE,
+    check_attention,
     check_sources,
     check_steps,
     notebook_frame,
@@ -305,6 +306,7 @@ class Translator(Predictor):
             intervene = NO_CHANGE
         search = self.search(settings)
         model = self.intervened(intervene)
+        intervene = model.intervention
         forced = self.forced(intervene)
         check_steps(intervene, search.max_length)
         to_text = HypothesisText(
@@ -382,7 +384,8 @@ class Translator(Predictor):
         """
         if intervene is None:
             intervene = NO_CHANGE
-        model = self.intervened(intervene).model
+        intervene = self.intervened(intervene).intervention
+        model = self.model
         forced = self.forced(intervene)
         for window in windows(pairs, batch_size):
             source_texts = cleaned((source for source, _ in window), self.cleaning)
@@ -426,11 +429,26 @@ class Translator(Predictor):
 
         Raises ExperimentError where it has no attention that could be changed.
         """
-        if intervention.changes_weights and self.model.decoder.attention is None:
+        attention = self.model.decoder.attention
+        if intervention.changes_weights and attention is None:
             raise ExperimentError(
-                "intervene changes the attention, but the model has none; only force= goes with it"
+                "intervene changes the attention, but the model has none; only force= and a patch "
+                "of the state go with it"
             )
+        check_attention(intervention, attention)
+        try:
+            intervention = self._with_patch(intervention)
+        except ValueError as error:
+            raise ExperimentError(f"intervene: {error}") from None
         return Intervened(self.model, intervention)
+
+    def _with_patch(self, intervention: Intervention) -> Intervention:
+        """The intervention with the sentence of its patch read, where it has one."""
+        patch = intervention.patch
+        if patch is None or patch.source is not None:
+            return intervention
+        ids = self.source_tokenizer.encode_ids(cleaned([patch.text], self.cleaning))
+        return replace(intervention, patch=patch.read(self._batch(ids, targets=[[]])))
 
     def forced(self, intervention: Intervention) -> dict[int, int]:
         """The ids of the tokens that an intervention forces, by their steps.
