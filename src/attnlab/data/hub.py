@@ -21,6 +21,7 @@ from attnlab.data.corpus import (
     SentenceCleaning,
     SentenceCorpus,
 )
+from attnlab.data.features import with_features
 from attnlab.data.labels import with_typed_labels
 from attnlab.data.pharaoh import with_links
 from attnlab.data.raw import SEPARATOR_NAMES
@@ -48,7 +49,8 @@ class HubDataset:
         interpreted.
     name: the configuration of the dataset; null is the default one.
     revision: its branch, tag or commit; null is the default one.
-    splits: for train, validation and test the name of a split of the dataset, or a fraction.
+    splits: for train, validation and test the name of a split of the dataset, or a fraction. A file
+        of a local folder in whose name `datasets` sees no split is the split of its own name.
         Fractions are drawn at random from the split that `train` names, which keeps the rest; where
         `train` is a fraction itself, from the only split there is, else from the one named train.
     seed: of the fractions.
@@ -112,7 +114,8 @@ class HubDataset:
         path = None if self.path is None else raw_data_path(self.path)
         separator = None if self.separator is None else _separator(self.separator)
         form = Format(self.columns, separator, self.encoding)
-        raw = RawData(self.dataset, path, self.name, self.revision, wanted, form)
+        named = [split for split in self.splits.values() if isinstance(split, str)]
+        raw = RawData(self.dataset, path, self.name, self.revision, wanted, form, named)
 
         names_of_splits = self._names(raw.splits)
         for split, name in names_of_splits.items():
@@ -179,6 +182,9 @@ class HubCorpus(HubDataset, Corpus):
         none.
     possible_alignments: a column of further links, all of them possible; null is none.
     first_word: the number of a sentence's first word in these columns.
+    features: columns whose words stand before the source as `<word>`, such as tags or a language;
+        a null cell adds nothing. `data/tokenizer=tagged_character` and `whitespace` read each as
+        one token. null is none.
     """
 
     source: Text
@@ -192,15 +198,27 @@ class HubCorpus(HubDataset, Corpus):
     tokenizer: TokenizerTrainer
     source_tokenizer: TokenizerTrainer | None = None
     target_tokenizer: TokenizerTrainer | None = None
+    features: Annotated[list[Text], Field(min_length=1)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.features and self.alignments:
+            raise ValueError(
+                "features stand before the source, whose words alignments count; choose one of "
+                f"them, got features={self.features} and alignments={self.alignments!r}"
+            )
         self.source_language = _language(self.source)
         self.target_language = _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:
         gold = {"alignments": self.alignments, "possible_alignments": self.possible_alignments}
-        _, read = self._read(source=self.source, target=self.target, **gold)
+        names = self.features or []
+        features = {f"features[{number}]": name for number, name in enumerate(names)}
+        _, read = self._read(source=self.source, target=self.target, **gold, **features)
+        if features:
+            read = {
+                split: with_features(rows, list(features), names) for split, rows in read.items()
+            }
         if self.alignments is not None:
             read = {name: with_links(rows, name, self.first_word) for name, rows in read.items()}
         return self._split(read)
@@ -233,6 +251,21 @@ class Sigmorphon2020(HubCorpus):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.path = self.path and f"{self.path}/sigmorphon2020_{self.language}"
+
+
+@dataclass
+class Sigmorphon2016(HubCorpus):
+    """Lemmas with tags and their forms, from task 1 of SIGMORPHON 2016 (Cotterell et al. 2016).
+
+    language: its code of three letters, such as `fin`; `path` is the folder that holds
+        `sigmorphon2016_<language>`.
+    """
+
+    language: Text = "fin"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.path = self.path and f"{self.path}/sigmorphon2016_{self.language}"
 
 
 @dataclass

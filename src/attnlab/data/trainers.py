@@ -20,6 +20,7 @@ from attnlab.errors import ExperimentError
 
 # A word with its start mark, or one punctuation mark: no piece spans two matches.
 _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
+_TAG = r"<[^<>\s]+>"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 # Arguments of every trainer of the library.
 _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
@@ -116,9 +117,24 @@ class CharacterTrainer(_Trainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
         backend.normalizer = normalizers.Sequence(self.normalizers())
-        backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        backend.pre_tokenizer = self.splits()
         backend.decoder = decoders.Fuse()
         return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
+
+    def splits(self) -> pre_tokenizers.PreTokenizer:
+        """What takes a text apart."""
+        return pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+
+
+@dataclass(frozen=True)
+class TaggedCharacterTrainer(CharacterTrainer):
+    """Single characters, and whole tags: `<num=PL>`, without the white space behind it."""
+
+    def splits(self) -> pre_tokenizers.PreTokenizer:
+        # \K leaves the tag out of what is found.
+        space_behind_tag = pre_tokenizers.Split(Regex(rf"{_TAG}\K\s+"), "removed")
+        tags_and_characters = pre_tokenizers.Split(Regex(rf"{_TAG}|[\s\S]"), "isolated")
+        return pre_tokenizers.Sequence([space_behind_tag, tags_and_characters])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,11 +55,18 @@ class Found:
     notes: list[str] = field(default_factory=list)
 
 
-def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Format) -> Found:
+def files_of_path(
+    path: Path,
+    name: str | None,
+    columns: Sequence[str],
+    form: Format,
+    wanted: Collection[str] = (),
+) -> Found:
     """What a local folder or file holds.
 
     name: the configuration of a dataset's card.
     columns: the wanted ones, two at least; for parallel text files their suffixes.
+    wanted: names of splits; each may be that of a file in which `datasets` sees no split.
 
     Raises ExperimentError where there is nothing of a known kind.
     """
@@ -80,7 +87,7 @@ def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Fo
     if splits:
         check_format(form, "parallel text", place)
         return Found(splits, _notes_beside_parallel(path, parallel, columns))
-    return _as_datasets_resolves(path, name, columns, form, place, parallel)
+    return _as_datasets_resolves(path, name, columns, form, place, parallel, wanted)
 
 
 Files = Mapping[str, Sequence[tuple[Path, str]]]
@@ -157,6 +164,7 @@ def _as_datasets_resolves(
     form: Format,
     place: str,
     parallel: Mapping[str, Any],
+    wanted: Collection[str],
 ) -> Found:
     """The splits that `datasets` finds in a folder, by its card or by the names of its files.
 
@@ -195,6 +203,7 @@ def _as_datasets_resolves(
         tables = [each for each in tables if each[1] in used]
     elif [*files] == ["train"] and len(tables) > 1:
         files = _by_their_names(tables, place)
+    files |= _files_called(set(wanted) - files.keys(), files, tables)
     form = form_of_card(builder, used, form, place)
     return Found(
         sources_of(files, form, builder.info.features, place), _notes_on_files(files, tables)
@@ -224,6 +233,19 @@ def _by_their_names(
             "call it train"
         )
     return {"train": list(tables)}
+
+
+def _files_called(
+    names: Collection[str], files: Files, tables: Sequence[tuple[Path, str]]
+) -> dict[str, list[tuple[Path, str]]]:
+    """The splits of these names: files that are called so and that no other split has."""
+    used = [name for of_split in files.values() for _, name in of_split]
+    found: dict[str, list[tuple[Path, str]]] = {}
+    for table in tables:
+        stem = unpacked_name(table[0].name).rpartition(".")[0]
+        if stem in names and table[1] not in used:
+            found.setdefault(stem, []).append(table)
+    return found
 
 
 def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[str]:

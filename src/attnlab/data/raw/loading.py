@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -37,6 +37,7 @@ class RawData:
     Each is read when it is asked for.
 
     columns: the wanted ones by their new names, two at least.
+    wanted: names of splits, for a local folder, where each may be that of a file.
     notes: sentences about what was ignored.
 
     Raises ExperimentError, which begins with the setting and the file, for whatever cannot be read.
@@ -50,6 +51,7 @@ class RawData:
         revision: str | None,
         columns: Mapping[str, str],
         form: Format,
+        wanted: Collection[str] = (),
     ) -> None:
         if path is None and dataset is None:
             raise ExperimentError(
@@ -60,7 +62,7 @@ class RawData:
             if path is None:
                 found = _files_of_hub(str(dataset), name, revision, form)
             else:
-                found = files_of_path(path, name, list(columns.values()), form)
+                found = files_of_path(path, name, list(columns.values()), form, wanted)
         self._splits = found.splits
         self._columns = columns
         self.notes = list(found.notes)
