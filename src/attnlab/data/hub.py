@@ -238,6 +238,13 @@ class Scan(HubCorpus):
         self.path = self.path and f"{self.path}/scan_{self.split}"
 
 
+class Cogs(HubCorpus):
+    """COGS (Kim and Linzen 2020), sentences and their meaning.
+
+    Its split `generalization` has constructions that training lacks.
+    """
+
+
 @dataclass
 class Sigmorphon2020(HubCorpus):
     """Words and their phones, from task 1 of SIGMORPHON 2020 (Gorman et al. 2020).
