@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.data.recall import FlipFlopCorpus, RecallCorpus
+from attnlab.data.recall import FlipFlopCorpus, MqarCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -20,7 +20,7 @@ SHARED = {
 
 def recall(**changed):
     own = {"min_length": 2, "max_length": 6, "num_keys": 9, "num_values": 4, "num_queries": None}
-    return RecallCorpus(**(SHARED | own | changed))
+    return MqarCorpus(**(SHARED | own | changed))
 
 
 def flip_flop(**changed):

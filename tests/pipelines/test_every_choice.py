@@ -101,6 +101,7 @@ PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))
 LESSONS = sorted(path.stem for path in PRESETS("lesson/*.yaml"))
 
+GENERATED = ("articles", "flip_flop", "modular_arithmetic", "mqar", "parity", "reverse")
 
 # What a choice of the model needs of the data.
 NEEDS = {"output=pointer_generator": ("data.tokenizer.joint=true",)}
@@ -157,6 +158,17 @@ def test_every_preset_of_a_lesson(lesson: str, command: Command, folder: Path) -
     measured = json.loads(metrics.read_text())
     nll = measured.get("token_nll", measured.get("nll"))
     assert 0 < nll < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", GENERATED)
+def test_every_generated_corpus(data: str, command: Command, folder: Path) -> None:
+    others = [word for word in SMALL if not word.startswith("data")]
+    succeeded(command("train.py", f"data={data}", "data.num_pairs=60", *others, *SMALL_MODEL))
+    (metrics,) = (folder / "runs" / "plain").glob("*/*/metrics.json")
+    measured = json.loads(metrics.read_text())
+    assert 0 < measured["token_nll"] < 10
+    assert 0 <= measured["aer"] <= 1
 
 
 def test_tied_embeddings_over_a_joint_vocabulary(command: Command, folder: Path) -> None:

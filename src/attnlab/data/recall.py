@@ -18,7 +18,7 @@ WRITE, IGNORE, READ = "w", "i", "r"
 
 
 @dataclass(kw_only=True)
-class RecallCorpus(DrawnCorpus):
+class MqarCorpus(DrawnCorpus):
     """Multi-query associative recall (Arora et al. 2023, section 3), from a source to a target.
 
     The source is a sequence of keys, each with its value, a separator, and queries; the target is
