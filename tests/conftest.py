@@ -102,8 +102,9 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_model() -> Callable[..., Any]:
     """Builds a Seq2Seq of a few units in evaluation mode, with any choice of the composition.
 
-    Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder`
-    brings its own bridge, readout and attention as there.
+    Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`, and a
+    first-order output that goes `_both_ways`); `decoder` brings its own bridge, readout and
+    attention as there.
     """
     import torch
     from composed_variants import SMALL, Variant, choices_of, names_of, part_of
@@ -182,6 +183,7 @@ def tiny_model() -> Callable[..., Any]:
                 "attention", names["attention"] if attention == "default" else attention or "none"
             )
         window = {"renormalise": True} if scope == "local_p_renormalised" else {}
+        directions = {"monotonic": False} if output.endswith("_both_ways") else {}
         torch.manual_seed(seed)
         part = Part(
             Seq2Seq,
@@ -224,7 +226,7 @@ def tiny_model() -> Callable[..., Any]:
                 SMALL | {"size": readout_size},
                 dropout=dropout,
             ),
-            output=part_of("output", output),
+            output=part_of("output", output.removesuffix("_both_ways"), **directions),
             input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
             initialisation=(drawn := part_of("initialisation", initialisation)) and drawn(),

@@ -62,7 +62,8 @@ SMALL = {
     "blocks": 2,
 }
 COPIES = ("pointer_generator",)
-MARGINALISES = ("hard_attention",)
+FOLLOWS_ALIGNMENT = ("hard_monotonic_attention", "first_order_hard_attention")
+MARGINALISES = ("hard_attention", *FOLLOWS_ALIGNMENT)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 
 

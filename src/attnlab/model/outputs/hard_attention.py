@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
 from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
@@ -53,7 +54,7 @@ class AlignedReading(Reading):
 AlignedT = TypeVar("AlignedT", bound=AlignedReading)
 
 
-class HardAttention(Output[AlignedReading]):
+class HardAttention(Output[AlignedT]):
     """P(y_t) = sum_i alpha_t(i) softmax(W r(s_t, h_i, y_{t-1}) + b)(y_t).
 
     Each token of the target comes from one token of the source, a_t, and a_t is summed over: Wu,
@@ -79,11 +80,19 @@ class HardAttention(Output[AlignedReading]):
 
     def read_with(
         self, layer: Readout, readout: Tensor, step: StepOutput, memory: Memory
+    ) -> AlignedT:
+        return self._aligned(layer, readout, step, memory)  # type: ignore[return-value]
+
+    def _aligned(
+        self, layer: Readout, readout: Tensor, step: StepOutput, memory: Memory
     ) -> AlignedReading:
+        """What each step and each source token know, with the weights as distribution of a_t."""
         assert step.attention_weights is not None
         assert memory.projected_values is not None
         # 1. The log of the weights, (B, S) or (B, T, S). Where they are 0 it has no gradient.
         weights = at_least_single(step.attention_weights[:, 0])
+        if memory.intervention is not None:
+            weights = _distribution(weights)
         tiny = torch.finfo(weights.dtype).tiny
         log_weights = weights.clamp(min=tiny).log().masked_fill(weights == 0, -torch.inf)
 
@@ -103,25 +112,23 @@ class HardAttention(Output[AlignedReading]):
             layer=layer,
         )
 
-    def of_target(self, reading: AlignedReading, labels: Tensor, mask: Tensor) -> AlignedReading:
+    def of_target(self, reading: AlignedT, labels: Tensor, mask: Tensor) -> AlignedT:
         emissions = self.emissions_of(reading, labels)
         return replace(reading, label=labels, label_emissions=emissions)
 
-    def posterior(self, reading: AlignedReading, mask: Tensor) -> Tensor | None:
+    def posterior(self, reading: AlignedT, mask: Tensor) -> Tensor | None:
         assert reading.label_emissions is not None
         return (reading.log_prior + reading.label_emissions).softmax(-1)
 
-    def forward(self, reading: AlignedReading) -> Tensor:
+    def forward(self, reading: AlignedT) -> Tensor:
         """The log-probabilities (..., V)."""
         return self._by_parts(reading, self._marginal, [reading.log_prior])
 
-    def emissions_of(self, reading: AlignedReading, labels: Tensor) -> Tensor:
+    def emissions_of(self, reading: AlignedT, labels: Tensor) -> Tensor:
         """log p(label | a_t = i) of labels (...): (..., S)."""
         return self._by_parts(reading, _of_labels, [labels])
 
-    def summed_loss(
-        self, reading: AlignedReading, labels: Tensor, label_smoothing: float
-    ) -> SummedLoss:
+    def summed_loss(self, reading: AlignedT, labels: Tensor, label_smoothing: float) -> SummedLoss:
         """As `Output.summed_loss`.
 
         Without smoothing only the labels' probabilities are summed over the source, and those of a
@@ -142,7 +149,7 @@ class HardAttention(Output[AlignedReading]):
 
     def _by_parts(
         self,
-        reading: AlignedReading,
+        reading: AlignedT,
         reduce: Callable[[Tensor, Tensor], Tensor],
         others: list[Tensor],
     ) -> Tensor:
@@ -187,3 +194,17 @@ def _of_labels(emissions: Tensor, labels: Tensor) -> Tensor:
     """Of emissions (n, S, V) those of labels (n,): (n, S)."""
     at_labels = labels.view(-1, 1, 1).expand(-1, emissions.shape[1], 1)
     return emissions.gather(2, at_labels).squeeze(2)
+
+
+def _distribution(weights: Tensor) -> Tensor:
+    """Weights (..., S) that an intervention set, divided by their sum.
+
+    Raises ExperimentError where all are 0.
+    """
+    total = weights.sum(-1, keepdim=True)
+    if not (total > 0).all():
+        raise ExperimentError(
+            "intervene leaves all attention weights of a step at 0, but model/output sums over the "
+            "source tokens that they choose from; hide fewer tokens, or give a weight above 0"
+        )
+    return weights / total

@@ -58,6 +58,15 @@ def stacked(readings: Sequence[ReadingT]) -> ReadingT:
     return replace(first, **stacks)
 
 
+def unstacked(reading: ReadingT) -> list[ReadingT]:
+    """The reading (B, T, ...) of all steps as one of each, (B, ...)."""
+    columns = {name: x.unbind(1) for name, x in reading.columns().items()}
+    steps = len(next(iter(columns.values())))
+    return [
+        replace(reading, **{name: each[t] for name, each in columns.items()}) for t in range(steps)
+    ]
+
+
 class Output(nn.Module, ABC, Generic[ReadingT]):
     """Probabilities of the next token.
 
@@ -130,6 +139,13 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
             mask: (B, T) bool, those that are real.
         """
         return reading
+
+    def alignment(self, reading: ReadingT) -> Tensor | None:
+        """Where the next token of a step comes from: (B, S), or None for the weights.
+
+        The token itself is not known yet.
+        """
+        return None
 
     def posterior(self, reading: ReadingT, mask: Tensor) -> Tensor | None:
         """Where each token of a known target comes from: (B, T, S), or None for the weights.
