@@ -9,12 +9,13 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
-from composed_variants import MARGINALISES
-from paper_equations.alignments import every_alignment
+from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES
+from paper_equations.alignments import every_alignment, transition_of
 
 from attnlab.batch import BOS, EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.outputs import hard_attention
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
@@ -47,6 +48,153 @@ def test_likelihood_and_posterior_are_sums_over_every_alignment(
     np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
     ours = unrolled.attention_weights[0].detach().numpy()
     np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+
+
+@every_output
+@pytest.mark.parametrize("normaliser", ["hard", "sparsemax"])
+def test_alignment_stays_where_no_token_that_it_may_go_to_has_a_weight(
+    output, normaliser, tiny_model
+):
+    """Weights of 0 leave no way on from some tokens; the probabilities still sum to 1."""
+    choices = {**PAPER, "output": output, "readout": "tanh", "normaliser": normaliser}
+    stayed = 0
+    for seed in range(4):
+        model = tiny_model(**choices, scale=3.0, seed=seed)
+        source, target = [5, 8, 4], [7, 4, 6]
+        batch = make_batch([source], [target], model.padding)
+        unrolled = model(batch)
+
+        computed = paper.Model(**choices).compute(paper.weights_of(model), source, target)
+        log_likelihood, posterior = every_alignment(
+            computed.transitions, computed.emissions, [*target, EOS]
+        )
+        # From two tokens to themselves: no weights send an alignment to both.
+        stayed += sum((each.diagonal() == 1).sum() >= 2 for each in computed.transitions)
+        label_log_probs = -summed_nll(model.output, unrolled, batch)
+        np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
+        ours = unrolled.attention_weights[0].detach().numpy()
+        np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+        sums = model.output(unrolled.reading).logsumexp(-1)
+        torch.testing.assert_close(sums, torch.zeros_like(sums), rtol=0, atol=1e-12)
+    assert (stayed > 0) == (output != "hard_attention")
+
+
+@every_output
+def test_posterior_is_the_gradient_of_the_log_likelihood(output, tiny_model, pairs, monkeypatch):
+    """d log P(y | x) / d log p(y_t | a_t = i) = p(a_t = i | y, x)."""
+    model = tiny_model(**PAPER, output=output, scale=2.0)
+    batch = make_batch(*pairs(), model.padding)
+    emissions = model(batch).reading.label_emissions.detach().requires_grad_()
+    monkeypatch.setattr(model.output, "emissions_of", lambda reading, labels: emissions)
+    unrolled = model(batch)
+    nll = summed_nll(model.output, unrolled, batch)
+    (gradient,) = torch.autograd.grad(-nll, emissions)
+    real = batch.target_mask
+    posterior = unrolled.attention_weights
+    torch.testing.assert_close(gradient[real], posterior[real], rtol=0, atol=1e-12)
+    sums = posterior[real].sum(-1)
+    torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-12)
+    assert (gradient[~real] == 0).all()
+
+
+@every_output
+def test_gradient_of_the_posterior(output, tiny_model, pairs):
+    """A loss on the attention weights goes by it."""
+    model = tiny_model(**PAPER, output=output, attention="general", hidden_size=2, scale=2.0)
+    batch = make_batch(*pairs(source_lengths=(3, 1), target_lengths=(2, 3)), model.padding)
+    parameters = [*model.decoder.attention.parameters(), model.output.vocabulary.bias]
+    places = torch.arange(4.0, dtype=torch.float64)
+
+    def mean_place(*_: torch.Tensor) -> torch.Tensor:
+        return (model(batch).attention_weights @ places)[batch.target_mask]
+
+    assert torch.autograd.gradcheck(mean_place, parameters, atol=1e-6)
+
+
+@every_output
+def test_only_monotonic_alignments_never_go_back(output, tiny_model, pairs):
+    """No token is likelier than the one before to come from the first k tokens, for any k."""
+    model = tiny_model(**PAPER, output=output, scale=4.0)
+    batch = make_batch(*pairs(source_lengths=(5,), target_lengths=(6,)), model.padding)
+    places = model(batch).attention_weights[0].cumsum(-1)
+    goes_back = bool((places[1:] > places[:-1] + 1e-12).any())
+    assert goes_back == (output not in FOLLOWS_ALIGNMENT)
+
+
+@every_output
+@pytest.mark.parametrize("input_feeding", ["none", "expected_embedding"])
+def test_guesses_are_those_of_a_greedy_search(output, input_feeding, tiny_model, pairs):
+    model = tiny_model(**PAPER, output=output, input_feeding=input_feeding, scale=3.0)
+    batch = make_batch(*pairs(target_lengths=(5, 5, 5, 5)), model.padding)
+    never = torch.zeros_like(batch.target_mask)
+    guessed = model(batch, feed_reference=never).reading.hidden
+
+    memory, state = model.encode(batch.source, batch.source_mask)
+    token = batch.target_input[:, 0]
+    differ = False
+    for t in range(batch.target_input.shape[1]):
+        logits, state, _ = model.step(token, state, memory)
+        hidden = state.recurrent.hidden[-1]
+        torch.testing.assert_close(guessed[:, t], hidden, rtol=0, atol=1e-12)
+        token = next_log_probs(logits.detach()).argmax(1)
+        differ |= bool((token != batch.target_output[:, t]).any())
+    assert differ
+
+
+@every_output
+@pytest.mark.parametrize(
+    "intervene",
+    [
+        Intervention("uniform"),
+        Intervention(hide=[0, 2]),
+        Intervention(temperature=0.1),
+        Intervention(weights={1: [0, 3, 1, 0]}),
+        Intervention(mask_pads=False),
+    ],
+    ids=["uniform", "hide", "temperature", "weights", "mask_pads"],
+)
+def test_alignment_goes_by_the_weights_of_an_intervention(
+    output, intervene, tiny_model, monkeypatch
+):
+    model = tiny_model(**PAPER, output=output, scale=2.0)
+    source, target = [5, 8, 4], [7, 4, 6]
+    batch = make_batch([source], [target], model.padding)
+    unrolled = model(batch, intervention=intervene)
+
+    # 1. The transitions by hand, of the weights that the attention has under the intervention.
+    w = paper.part(paper.weights_of(model), "output.")
+    memory, _ = model.encode(batch.source, batch.source_mask, intervene)
+    reading = unrolled.reading
+    weights = reading.log_weights[0].exp().detach().numpy()
+    states, values = reading.hidden[0].detach().numpy(), memory.values[0].detach().numpy()
+    transitions = [
+        transition_of(output, w, *step, values) for step in zip(weights, states, strict=True)
+    ]
+    # 2. Every token's emissions, of the same reading.
+    labels = torch.arange(model.output.vocabulary.out_features)
+    of_labels = [model.output.emissions_of(reading, labels[v].expand(1, 4)) for v in labels]
+    emissions = torch.stack(of_labels, -1)[0].detach().numpy()
+    log_likelihood, posterior = every_alignment(transitions, emissions, [*target, EOS])
+
+    label_log_probs = -summed_nll(model.output, unrolled, batch)
+    np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
+    ours = unrolled.attention_weights[0].detach().numpy()
+    np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+    for position in intervene.positions_to_hide:
+        assert (ours[1:, position] == 0).all()
+
+
+@every_output
+@pytest.mark.parametrize(
+    "intervene",
+    [Intervention(hide="all"), Intervention(weights={1: [0, 0, 0, 0]})],
+    ids=["hide", "weights"],
+)
+def test_intervention_without_any_weight_is_refused(output, intervene, tiny_model):
+    model = tiny_model(**PAPER, output=output)
+    batch = make_batch([[5, 8, 4]], [[7, 4, 6]], model.padding)
+    with pytest.raises(ExperimentError, match="leaves all attention weights of a step at 0"):
+        model(batch, intervention=intervene)
 
 
 @every_output

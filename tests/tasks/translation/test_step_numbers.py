@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from composed_variants import VARIANTS, Variant, build
+from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES, VARIANTS, Variant, build
 from lab_extras.decoders import GatedDecoder
 from lab_extras.scores import EuclideanScore
 from lab_extras.weights import GainedSoftmax
@@ -92,14 +92,17 @@ def check_end(sheet: Any, taken: Any, atol: float = 1e-9) -> None:
         check("logits", taken.logits)
 
 
+# The blocks of a Transformer, and the sum over all alignments of what was written before
+NOT_WRITTEN_OUT = {"transformer": ["q_t", "s_t"]} | {name: ["π_t"] for name in FOLLOWS_ALIGNMENT}
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) -> None:
     ours = translator_of(speed_up(build(variant)))
     for step, edit in ((0, Edit()), (3, Edit(before=1, behind=2))):
         sheet, taken = sheet_at(ours, step, edit)
         given = [symbol.id for symbol in sheet.symbols.values() if symbol.part is not None]
-        # The blocks of a Transformer are not written out.
-        assert given == (["q_t", "s_t"] if variant.name == "transformer" else [])
+        assert given == NOT_WRITTEN_OUT.get(variant.name, [])
         check_symbols(sheet)
         check_end(sheet, taken)
 
@@ -131,6 +134,7 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
         {"output": "pointer_generator", "heads": 2, "input_feeding": "expected_embedding"},
         {"output": "hard_attention", "readout": "maxout", "input_feeding": "softmax_output"},
         {"output": "hard_attention", "decoder": "step_then_attend", "context": "readout"},
+        {"output": "hard_monotonic_attention", "input_feeding": "expected_embedding"},
     ],
     ids=lambda choices: ",".join(map(str, choices.values())),
 )
@@ -238,6 +242,25 @@ def test_numbers_under_an_intervention_end_as_the_model(tiny_model, intervene) -
         sheet, taken = sheet_at(translator_of(tiny_model(**choices)), 2, intervene=intervene)
         check_symbols(sheet)
         check_end(sheet, taken)
+
+
+@pytest.mark.parametrize("output", MARGINALISES)
+@pytest.mark.parametrize(
+    "intervene",
+    [
+        Intervention("uniform"),
+        Intervention(weights={2: [0.5, 0.25, 0.5, 0.0]}),
+        Intervention(hide=[1]),
+    ],
+    ids=["uniform", "weights", "one hidden"],
+)
+def test_numbers_of_hard_attention_under_an_intervention_end_as_the_model(
+    tiny_model, output, intervene
+) -> None:
+    model = tiny_model(output=output)
+    sheet, taken = sheet_at(translator_of(model), 2, intervene=intervene)
+    check_symbols(sheet)
+    check_end(sheet, taken)
 
 
 def test_score_and_weights_from_outside_are_taken_from_the_model(tiny_model) -> None:

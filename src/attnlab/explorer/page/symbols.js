@@ -9,7 +9,7 @@ import { say } from "explorer/words.js";
 const SMALL = { columns: 8, tokens: 16, rows: 16 }; // a matrix that is open from the start
 const WIDE = 6; // columns that a narrow screen does not have room for
 const DISTRIBUTIONS = new Set(["weights", "weights_before_change", "weights_before", "distribution", "written", "copied", "mixed", "mask", "fed_softmax",
-  "class_distribution", "class_probability"]);
+  "alignment", "class_distribution", "class_probability"]);
 
 const COUNTED = new Set(["mask", "window", "mask_and_window", "positions"]); // whole numbers
 

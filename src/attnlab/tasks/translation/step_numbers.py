@@ -36,7 +36,8 @@ from attnlab.model.input_feeding import (
     ExpectedEmbeddingFeeding,
     SoftmaxOutputFeeding,
 )
-from attnlab.model.outputs.hard_attention import HardAttention
+from attnlab.model.outputs.alignment_chain import AlignmentChain
+from attnlab.model.outputs.hard_attention import AlignedReading, HardAttention
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.pointer_generator import PointerGenerator
 from attnlab.model.readouts import (
@@ -49,7 +50,7 @@ from attnlab.model.readouts import (
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of, score_of
 from attnlab.tasks.requests import NO_CHANGE
-from attnlab.tasks.symbols.attention import Look, Masking, attend, part_of
+from attnlab.tasks.symbols.attention import Look, Masking, attend, part_of, shared_out
 from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
 from attnlab.tasks.symbols.five_scores import five_scores
@@ -592,10 +593,34 @@ def written_from_each(sheet: Sheet, taken: TakenStep, stepped: Stepped) -> Symbo
     sheet.formula("{}ᵢ = {} {}ᵢ + {}", logits, W, readouts, b)
 
     # 2. Where the next token comes from.
-    (alignment,) = [each for each in sheet.symbols.values() if each.about == "weights"]
+    alignment = where_from(sheet, taken, source)
     p = sheet.compute("p_t", "distribution", "mixture", alignment, logits)
     sheet.formula("{} = Σ {}ᵢ softmax({}ᵢ)", p, alignment, logits)
     return p
+
+
+def where_from(sheet: Sheet, taken: TakenStep, source: Axis) -> Symbol:
+    """Hard attention: the probability of each source token to be what the next token is from."""
+    (weights,) = [each for each in sheet.symbols.values() if each.about == "weights"]
+    output = taken.model.output
+    if isinstance(output, AlignmentChain):
+        reading = taken.after.last_reading
+        assert isinstance(reading, AlignedReading)
+        alignment = sheet.opaque(
+            "π_t",
+            "alignment",
+            reading.log_prior[0].exp(),
+            source,
+            of=[weights],
+            part=part_of(output),
+        )
+        sheet.formula("{} = p(aₜ | y₁ … yₜ₋₁), by {}", alignment, weights)
+        return alignment
+
+    intervention = taken.memory.intervention
+    if intervention is None or not intervention.weights:
+        return weights
+    return shared_out(sheet, "π_t", "alignment", weights)  # those set by hand need not sum to 1
 
 
 def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Symbol) -> Symbol:
