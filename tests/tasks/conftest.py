@@ -23,7 +23,7 @@ def translator(tiny_model):
             **({"scale": 4.0, "dtype": torch.float32, "padding": padding} | sizes | choices)
         )
         with torch.no_grad():
-            model.output.bias[EOS] += 2.0
+            model.output.vocabulary.bias[EOS] += 2.0
         return Translator(model, source, target, search)
 
     return build

@@ -69,6 +69,7 @@ class HardAttention(Output[AlignedT]):
 
     needs_attention: ClassVar[bool] = True
     reads_each_value: ClassVar[bool] = True
+    has_posterior: ClassVar[bool] = True
 
     def __init__(self, *, readout_size: int, target_vocabulary_size: int) -> None:
         super().__init__()

@@ -80,6 +80,7 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
     copies: whether it writes tokens of the source, so that both sides must share a vocabulary.
     reads_each_value: whether it applies the readout to each of the source's values, in place of
         their mean, the context.
+    has_posterior: whether `posterior` says where each token of a known target comes from.
     follows_alignment: whether the probabilities of a step also depend on the reading of the step
         before, and on the token that was written there.
     """
@@ -95,6 +96,7 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
     needs_attention: ClassVar[bool] = False
     copies: ClassVar[bool] = False
     reads_each_value: ClassVar[bool] = False
+    has_posterior: ClassVar[bool] = False
     follows_alignment: ClassVar[bool] = False
 
     def __init__(self) -> None:

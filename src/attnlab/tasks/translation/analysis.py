@@ -6,6 +6,7 @@ Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,9 @@ def read_target(
     The target has `<eos>` unless the length limit cut it off.
     """
     batch = source.batch([token for token in target if token != EOS])
+    if EOS not in target:
+        is_written = batch.target_output != EOS
+        batch = replace(batch, target_mask=batch.target_mask & is_written)
     unrolled = translator.model(batch, intervention=intervene)
     logits = translator.model.output(unrolled.reading[0, : len(target)])
     log_probs = next_log_probs(logits)  # (T, V)

@@ -37,6 +37,7 @@ from attnlab.tasks.translation.hypotheses import (
     readable_rows,
 )
 from attnlab.tasks.translation.metrics import TextMetrics, by_length, signatures
+from attnlab.tasks.translation.posterior import with_posteriors
 from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 
 BATCHING = Batching(by="sentences", size=64)
@@ -178,6 +179,7 @@ def _decode(
         found = search(
             model, batch.source, batch.source_mask, with_attention=search.replace_unknown
         )
+        found = with_posteriors(model, batch.source, batch.source_mask, found)
         for row, source_ids, hypotheses in zip(
             batch.rows.tolist(), batch.source, found, strict=True
         ):

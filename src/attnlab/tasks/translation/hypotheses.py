@@ -22,6 +22,7 @@ from attnlab.evaluation.examples import LONGEST_PAIR
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Hypothesis, Search, attention_required
+from attnlab.tasks.translation.posterior import with_posteriors
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def attention_maps(
     device = next(model.parameters()).device
     batch = split.batch(np.asarray(rows), model.padding).to(device)
     found = search(model, batch.source, batch.source_mask, with_attention=True)
+    found = with_posteriors(model, batch.source, batch.source_mask, found)
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, replace_unknown=False)
     maps = []
     for i, row in enumerate(rows):

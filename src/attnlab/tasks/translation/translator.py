@@ -43,6 +43,7 @@ from attnlab.tasks.requests import (
     windows,
 )
 from attnlab.tasks.translation.hypotheses import HypothesisText
+from attnlab.tasks.translation.posterior import with_posteriors
 from attnlab.tasks.translation.search_settings import with_settings
 
 
@@ -327,6 +328,9 @@ class Translator(Predictor):
                         batch.source_mask,
                         with_attention=with_attention or search.replace_unknown,
                         forced=forced,
+                    )
+                    hypotheses = with_posteriors(
+                        self.model, batch.source, batch.source_mask, hypotheses, intervene
                     )
                     source_masks = batch.source_mask.cpu().numpy()
                     for i, row in enumerate(rows):
