@@ -136,7 +136,7 @@ def tiny_model() -> Callable[..., Any]:
         context: str | None = None,
         readout: str | None = None,
         readout_size: int = 7,
-        output: str = "linear",
+        output: str | Part[Any] = "linear",
         input_feeding: str = "none",
         tied_embeddings: str = "none",
         initialisation: str = "torch",
@@ -183,7 +183,9 @@ def tiny_model() -> Callable[..., Any]:
                 "attention", names["attention"] if attention == "default" else attention or "none"
             )
         window = {"renormalise": True} if scope == "local_p_renormalised" else {}
-        directions = {"monotonic": False} if output.endswith("_both_ways") else {}
+        if isinstance(output, str):
+            directions = {"monotonic": False} if output.endswith("_both_ways") else {}
+            output = part_of("output", output.removesuffix("_both_ways"), **directions) or output
         torch.manual_seed(seed)
         part = Part(
             Seq2Seq,
@@ -226,7 +228,7 @@ def tiny_model() -> Callable[..., Any]:
                 SMALL | {"size": readout_size},
                 dropout=dropout,
             ),
-            output=part_of("output", output.removesuffix("_both_ways"), **directions),
+            output=output,
             input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
             initialisation=(drawn := part_of("initialisation", initialisation)) and drawn(),

@@ -10,9 +10,11 @@ import paper_equations as paper
 import pytest
 import torch
 from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES
+from lab_extras.alignments import StayingAttention
 from paper_equations.alignments import every_alignment, transition_of
 
 from attnlab.batch import BOS, EOS, Padding
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
@@ -141,6 +143,42 @@ def test_guesses_are_those_of_a_greedy_search(output, input_feeding, tiny_model,
     assert differ
 
 
+def check_sums_over_alignments(model, batch, unrolled, transitions) -> np.ndarray:
+    """Likelihood and posterior of a batch of one, with these transitions; returns the posterior."""
+    labels = batch.target_output
+    emissions = torch.stack(
+        [
+            model.output.emissions_of(unrolled.reading, torch.full_like(labels, token))
+            for token in range(model.output.vocabulary.out_features)
+        ],
+        dim=-1,
+    )
+    log_likelihood, posterior = every_alignment(
+        transitions, emissions[0].detach().numpy(), labels[0].tolist()
+    )
+    label_log_probs = -summed_nll(model.output, unrolled, batch)
+    np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
+    ours = unrolled.attention_weights[0].detach().numpy()
+    np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+    return ours
+
+
+def test_chain_of_ones_own_is_summed_over_every_alignment(tiny_model):
+    own = Part(StayingAttention, "model.output", stay=0.3)
+    model = tiny_model(**PAPER, output=own, scale=2.0)
+    batch = make_batch([[5, 8, 4]], [[7, 4, 6]], model.padding)
+    unrolled = model(batch)
+    weights = unrolled.reading.log_weights[0].exp().detach().numpy()
+    transitions = [0.3 * np.eye(4) + 0.7 * np.tile(step, (4, 1)) for step in weights]
+    check_sums_over_alignments(model, batch, unrolled, transitions)
+
+    memory, state = model.encode(batch.source, batch.source_mask)
+    for t in range(4):
+        logits, state, _ = model.step(batch.target_input[:, t], state, memory)
+        expected = model.output(unrolled.reading)[:, t]
+        torch.testing.assert_close(logits, expected, rtol=0, atol=1e-12)
+
+
 @every_output
 @pytest.mark.parametrize(
     "intervene",
@@ -153,33 +191,21 @@ def test_guesses_are_those_of_a_greedy_search(output, input_feeding, tiny_model,
     ],
     ids=["uniform", "hide", "temperature", "weights", "mask_pads"],
 )
-def test_alignment_goes_by_the_weights_of_an_intervention(
-    output, intervene, tiny_model, monkeypatch
-):
+def test_alignment_goes_by_the_weights_of_an_intervention(output, intervene, tiny_model):
     model = tiny_model(**PAPER, output=output, scale=2.0)
     source, target = [5, 8, 4], [7, 4, 6]
     batch = make_batch([source], [target], model.padding)
     unrolled = model(batch, intervention=intervene)
 
-    # 1. The transitions by hand, of the weights that the attention has under the intervention.
-    w = paper.part(paper.weights_of(model), "output.")
     memory, _ = model.encode(batch.source, batch.source_mask, intervene)
-    reading = unrolled.reading
-    weights = reading.log_weights[0].exp().detach().numpy()
-    states, values = reading.hidden[0].detach().numpy(), memory.values[0].detach().numpy()
+    w = paper.part(paper.weights_of(model), "output.")
+    weights = unrolled.reading.log_weights[0].exp().detach().numpy()
+    states = unrolled.reading.hidden[0].detach().numpy()
+    values = memory.values[0].detach().numpy()
     transitions = [
         transition_of(output, w, *step, values) for step in zip(weights, states, strict=True)
     ]
-    # 2. Every token's emissions, of the same reading.
-    labels = torch.arange(model.output.vocabulary.out_features)
-    of_labels = [model.output.emissions_of(reading, labels[v].expand(1, 4)) for v in labels]
-    emissions = torch.stack(of_labels, -1)[0].detach().numpy()
-    log_likelihood, posterior = every_alignment(transitions, emissions, [*target, EOS])
-
-    label_log_probs = -summed_nll(model.output, unrolled, batch)
-    np.testing.assert_allclose(label_log_probs.item(), log_likelihood, rtol=0, atol=1e-10)
-    ours = unrolled.attention_weights[0].detach().numpy()
-    np.testing.assert_allclose(ours, posterior, rtol=0, atol=1e-10)
+    ours = check_sums_over_alignments(model, batch, unrolled, transitions)
     for position in intervene.positions_to_hide:
         assert (ours[1:, position] == 0).all()
 

@@ -96,6 +96,8 @@ TOGETHER = [
     ("attention=bahdanau", "encoder=averaging", "bridge=zero"),
     ("attention=bahdanau", "encoder=bag_of_words", "bridge=mean"),
     ("attention=dot", "decoder=step_then_attend", "output=hard_attention"),
+    ("attention=general", "decoder=step_then_attend", "output=hard_monotonic_attention"),
+    ("attention=uniform", "decoder=step_then_attend", "output=first_order_hard_attention"),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))

@@ -29,7 +29,7 @@ def transition_of(output: str, w: Weights, weights, s, values) -> np.ndarray:
     transition = np.zeros((len(weights), len(weights)))
     for j, h in enumerate(values):
         for i in range(len(weights)):
-            factor = float(i >= j)  # Wu and Cotterell 2019, 3.2
+            factor = float(i >= j)  # Wu and Cotterell 2019
             if output.startswith("first_order"):
                 factor = np.exp(score_of_move(output, w, s, h, i - j))
             transition[j, i] = weights[i] * factor
@@ -41,7 +41,7 @@ def transition_of(output: str, w: Weights, weights, s, values) -> np.ndarray:
 def score_of_move(output: str, w: Weights, s, h, move: int) -> float:
     """How well a move from a source token with the value h goes with the state s.
 
-    -inf beyond the reach. Wu and Cotterell 2019, 3.3.
+    -inf beyond the reach (Wu and Cotterell 2019, the first-order model).
     """
     least = -REACH if output.endswith("both_ways") else 0
     if not least <= move <= REACH:

@@ -7,6 +7,7 @@ addWords({
   "sym.gate_W": ["weights of the gate", "게이트의 가중치 행렬"],
   "sym.gate": ["how far the gate is open", "게이트가 열린 정도"],
   "sym.handed_context": ["context as the decoder hands it on", "디코더가 넘겨주는 컨텍스트 벡터"],
+  "sym.alignment": ["probability that the token comes from each source token", "다음 토큰이 각 원문 토큰에서 나올 확률"],
   "sym.copy_gate_w": ["weights of the gate between writing and copying", "생성과 복사를 가르는 게이트의 가중치"],
   "sym.gate_sum": ["sum before the sigmoid", "시그모이드 이전의 합"],
   "sym.copy_gate": ["probability of writing, not copying", "복사하지 않고 생성할 확률"],

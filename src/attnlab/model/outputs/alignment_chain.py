@@ -33,9 +33,9 @@ class AlignmentChain(HardAttention[AlignedT]):
     """P(y | x) = sum over all alignments of prod_t p(a_t | a_{t-1}) p(y_t | a_t).
 
     The forward algorithm sums over all S^T alignments exactly: alpha_t(i) = p(a_t = i | y_<t, x)
-    follows from alpha_{t-1} and y_{t-1} (Wu and Cotterell 2019, equation 7 and section 3). Before
-    the first step an alignment stands at the first source token. Where no token has a weight above
-    0 that the alignment may go to, it stays where it is, so that probabilities always sum to 1.
+    follows from alpha_{t-1} and y_{t-1} (Wu and Cotterell 2019). Before the first step an alignment
+    stands at the first source token. Where no token has a weight above 0 that the alignment may go
+    to, it stays where it is, so that probabilities always sum to 1.
 
     A subclass defines p(a_t | a_{t-1}) by `advance` and `look_back`.
     """

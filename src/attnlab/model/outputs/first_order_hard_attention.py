@@ -30,10 +30,9 @@ class MovingReading(AlignedReading):
 class FirstOrderHardAttention(AlignmentChain[MovingReading]):
     """p(a_t = j + o | a_{t-1} = j) is in proportion to alpha_t(j + o) exp(U_o [s_t; h_j] + b_o).
 
-    The first-order model of Wu and Cotterell 2019, section 3.3: how far an alignment moves, o,
-    depends on the state s_t and on the source token that it stood at, h_j. There the weights of the
-    attention have no say, which is model/attention=uniform here. A step takes O(S O) time and
-    memory.
+    The first-order model of Wu and Cotterell 2019: how far an alignment moves, o, depends on the
+    state s_t and on the source token that it stood at, h_j. There the weights of the attention have
+    no say, which is model/attention=uniform here. A step takes O(S O) time and memory.
 
     Args:
         reach: the farthest move.

@@ -15,9 +15,9 @@ from attnlab.model.outputs.hard_attention import AlignedReading
 class HardMonotonicAttention(AlignmentChain[AlignedReading]):
     """p(a_t = i | a_{t-1} = j) = alpha_t(i) / sum_{k >= j} alpha_t(k), for i >= j.
 
-    The zeroth-order model of Wu and Cotterell 2019 with its monotonic constraint (section 3.2):
-    the weights of the attention, without those of the tokens before the last alignment. All of a
-    step's transitions share these weights, so that a step takes O(S) time and memory.
+    The zeroth-order model of Wu and Cotterell 2019 with its monotonic constraint: the weights of
+    the attention, without those of the tokens before the last alignment. All of a step's
+    transitions share these weights, so that a step takes O(S) time and memory.
     """
 
     def advance(self, reading: AlignedReading, log_before: Tensor) -> Tensor:
