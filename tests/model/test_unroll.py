@@ -148,6 +148,8 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
         found, state, _ = model.step(batch.target_input[:, t], state, memory)
         steps.append(found)
     by_steps = torch.stack(steps, dim=1)
+    if model.output.follows_alignment:  # a pad was not written, so nothing goes on from it
+        logits, by_steps = logits[batch.target_mask], by_steps[batch.target_mask]
     torch.testing.assert_close(logits, by_steps, rtol=0, atol=close)
     weights = torch.randn(
         logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype
