@@ -33,12 +33,9 @@ NOT_EXPORTED = {
     ("model/encoder", "bag_of_words"),
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
-<<<<<<< HEAD
     ("model/gate", "elementwise"),
     ("model/gate", "per_head"),
-=======
     ("model/output", "first_order_hard_attention"),
->>>>>>> 4bc7f02c (Describe the outputs' seam, with an alignment chain from outside as its example)
     ("model/output", "hard_attention"),
     ("model/output", "hard_monotonic_attention"),
     ("model/output", "pointer_generator"),
