@@ -29,8 +29,19 @@ from attnlab.model.scopes import LocalP
 from attnlab.tasks.translation.translator import Translator
 from explored_models import build_character_translator, build_review_classifier
 
-# Every pair of choices, with the output that the engine has.
-ROWS = [row | {"output": "linear"} for row in covering_array()[0]]
+# Choices that the engine does not have, and what stands in their place.
+REPLACED = {
+    "output": dict.fromkeys(("pointer_generator", "hard_attention"), "linear"),
+    "attention": {"linear_attention": "general"},
+}
+
+
+def exportable(row):
+    return row | {factor: names.get(row[factor], row[factor]) for factor, names in REPLACED.items()}
+
+
+# Every pair of choices that the engine has.
+ROWS = [exportable(row) for row in covering_array()[0]]
 TEXTS = ("a b c d", "g", "f e e d a b c")
 SOURCE = WordTrainer(split="whitespace", min_frequency=1).train(["a b c d e f g"])
 TARGET = WordTrainer(split="whitespace", min_frequency=1).train(["v w x y z"])

@@ -28,6 +28,7 @@ from explored_models import BEAM, build_character_translator, build_review_class
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 NOT_EXPORTED = {
+    ("model/attention", "linear_attention"),
     ("model/decoder", "transformer"),
     ("model/encoder", "averaging"),
     ("model/encoder", "bag_of_words"),

@@ -28,6 +28,12 @@ def unit(x: Array) -> Array:
     return np.divide(x, length, out=np.zeros_like(x), where=length > 0)
 
 
+def log_kernel(q: Array, K: Array) -> Array:
+    """By the logarithm of each feature: x below 0, log(1 + x) above."""
+    log_phi = lambda x: np.where(x < 0, x, np.log1p(np.clip(x, 0, None)))  # noqa: E731
+    return np.logaddexp.reduce(log_phi(K) + log_phi(q), axis=-1)
+
+
 def logistic(x: Array) -> Array:
     return 0.5 * (1 + np.tanh(x / 2))
 
@@ -133,6 +139,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,
     "unit": unit,
+    "log_kernel": log_kernel,
     "tanh": lambda x: 2 * logistic(2 * x) - 1,
     "sigmoid": logistic,
     "relu": lambda x: np.where(x > 0, x, 0.0),

@@ -18,6 +18,7 @@ from legal_choices import SCORES
 from small_attentions import MASK as SMALL_MASK
 from small_attentions import PARTS, inputs, memory_of
 from torch import Tensor, nn
+from torch.nn.functional import elu
 
 import attnlab
 from attnlab.config.signature import settings_of
@@ -202,6 +203,9 @@ FORMULAS = {
     "cosine": lambda score, s, h: score.g * (s @ h) / (s.norm() * h.norm()),
     "concat": lambda score, s, h: score.v @ torch.tanh(linear(score.W, torch.cat([s, h]))),
     "bahdanau": lambda score, s, h: score.v @ torch.tanh(linear(score.W, s) + linear(score.U, h)),
+    "linear_attention": lambda score, s, h: torch.log(
+        (elu(linear(score.W, s)) + 1) @ (elu(linear(score.U, h)) + 1)
+    ),
     "uniform": lambda score, s, h: torch.zeros(()).double(),
 }
 

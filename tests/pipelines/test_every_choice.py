@@ -89,6 +89,7 @@ TOGETHER = [
     ("attention=uniform", "normaliser=softmax1"),
     ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
     ("attention=general", "normaliser=around_best"),
+    ("attention=linear_attention", "history=coverage", "heads=multi"),
     ("attention=bahdanau", "output=pointer_generator"),
     ("encoder=self_attention", "attention=general", "bridge=linear"),
     ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),

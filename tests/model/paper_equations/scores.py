@@ -56,6 +56,12 @@ def cosine(w: Weights, s, h, seen=0.0):
     return w["g"] * (s @ (h + seen)) / lengths if lengths > 0 else 0.0
 
 
+def linear_attention(w: Weights, s, h, seen=0.0):
+    """Katharopoulos et al. 2020, equations 4 and 7: the logarithm of phi(W s)' phi(U h)."""
+    phi = lambda x: np.where(x > 0, x + 1, np.exp(x))  # noqa: E731
+    return np.log(phi(w["W.weight"] @ s) @ phi(w["U.weight"] @ h + seen))
+
+
 def uniform(w: Weights, s, h, seen=0.0):
     """Every source token alike: the weights are 1 / n."""
     return 0.0
@@ -75,5 +81,6 @@ CONTENT_SCORES = {
     "bahdanau": bahdanau,
     "normed_bahdanau": normed_bahdanau,
     "cosine": cosine,
+    "linear_attention": linear_attention,
     "uniform": uniform,
 }

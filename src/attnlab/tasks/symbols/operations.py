@@ -114,6 +114,15 @@ def unit(x: Array) -> Array:
     return x / np.linalg.norm(x, axis=-1, keepdims=True).clip(1e-12)
 
 
+def log_kernel(query: Array, keys: Array) -> Array:
+    """log(phi(q) · phi(k)) of a vector (K,) with each row of a matrix (S, K), phi = elu + 1."""
+    return np.log(elu_plus_one(keys) @ elu_plus_one(query))
+
+
+def elu_plus_one(x: Array) -> Array:
+    return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
+
+
 def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
@@ -273,6 +282,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "sum_of_rows": sum_of_rows,
     "copied": copied,
     "unit": unit,
+    "log_kernel": log_kernel,
     "tanh": np.tanh,
     "sigmoid": sigmoid,
     "relu": relu,

@@ -16,6 +16,7 @@ from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.cosine import CosineScore
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.general import GeneralScore
+from attnlab.model.attention.linear_attention import LinearAttentionScore
 from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.scaled_dot import ScaledDotScore
@@ -65,7 +66,7 @@ def right_half(sheet: Sheet, score: Any, keys: Symbol) -> Symbol:
 
 
 def additive_keys(sheet: Sheet, score: Any, keys: Symbol) -> Symbol:
-    """U h + b of the additive scores."""
+    """U h + b of the additive scores, U h of linear attention."""
     width = Axis("A", score.U.weight.shape[0])
     U = sheet.weight("U", "score_U", score.U.weight, width, keys.axes[1])
     if score.U.bias is None:
@@ -177,6 +178,15 @@ def concat(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     return additive(sheet, Ws, keys, v)
 
 
+def linear_attention(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
+    W = sheet.weight("W", "score_W_query", score.W.weight, keys.axes[1], query.axes[0])
+    Ws = sheet.compute(f"W {base(query)}", "mapped_query", "linear", W, query)
+    e = sheet.compute("e", "energy", "log_kernel", Ws, keys, axes=keys.axes[:1])
+    sheet.formula("{} = {} {}", Ws, W, query)
+    sheet.formula("{} = log φ({}) · φ({}), φ(x) = elu(x) + 1", e, Ws, keys)
+    return e
+
+
 def location(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     positions = [int(place) for place in keys.values]
     W = sheet.weight(
@@ -203,6 +213,7 @@ KEYS: Mapping[type, Callable[[Sheet, Any, Symbol], Symbol]] = {
     CosineScore: plain_keys,
     ConcatScore: right_half,
     BahdanauScore: additive_keys,
+    LinearAttentionScore: additive_keys,
     NormedBahdanauScore: additive_keys,
     LocationScore: plain_keys,
     UniformScore: plain_keys,
@@ -215,6 +226,7 @@ ENERGIES: Mapping[type, Callable[[Sheet, Any, Symbol, Symbol], Symbol]] = {
     CosineScore: cosine,
     ConcatScore: concat,
     BahdanauScore: bahdanau,
+    LinearAttentionScore: linear_attention,
     NormedBahdanauScore: normed_bahdanau,
     LocationScore: location,
     UniformScore: uniform,
