@@ -93,6 +93,13 @@ def test_attention_statistics_match_the_formulas_for_any_padding(
         )
 
 
+def test_attention_statistics_of_signed_weights_are_those_of_their_sizes() -> None:
+    expected = pytest.approx(by_hand(drawn(LENGTHS)), abs=1e-6)
+    random = np.random.default_rng(6)
+    signed = [rows * random.choice([-1.0, 1.0], rows.shape) for rows in drawn(LENGTHS, 3.0)]
+    assert measured(padded(signed, (True, False))) == expected
+
+
 ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
 
 

@@ -32,7 +32,8 @@ from explored_models import build_character_translator, build_review_classifier
 # Choices that the engine does not have, and what stands in their place.
 REPLACED = {
     "output": dict.fromkeys(("pointer_generator", "hard_attention"), "linear"),
-    "attention": {"linear_attention": "general"},
+    "attention": dict.fromkeys(("linear_attention", "delta_rule"), "general"),
+    "normaliser": {"none": "softmax"},
 }
 
 

@@ -28,6 +28,7 @@ from explored_models import BEAM, build_character_translator, build_review_class
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 NOT_EXPORTED = {
+    ("model/attention", "delta_rule"),
     ("model/attention", "linear_attention"),
     ("model/decoder", "transformer"),
     ("model/encoder", "averaging"),
@@ -37,6 +38,7 @@ NOT_EXPORTED = {
     ("model/gate", "elementwise"),
     ("model/gate", "per_head"),
     ("model/output", "first_order_hard_attention"),
+    ("model/normaliser", "none"),
     ("model/output", "hard_attention"),
     ("model/output", "hard_monotonic_attention"),
     ("model/output", "pointer_generator"),

@@ -23,11 +23,13 @@ _DECODERS = [(name, context) for name in RECURRENT for context in contexts_of(na
 ATTENDING = [choice for choice in _DECODERS if attends(choice[0])]
 WITHOUT_ATTENTION = [choice for choice in _DECODERS if not attends(choice[0])]
 WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")
-SCORES = [name for name in usual_first("attention") if name != "none"]
+MAKES_WEIGHTS = ("delta_rule",)  # without a normaliser; test_fast_weights.py has them
+SCORES = [name for name in usual_first("attention") if name not in ("none", *MAKES_WEIGHTS)]
 EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
 BY_POSITION = ("location", "uniform")  # scores without keys
 CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
-NO_DISTRIBUTION = ("sigmoid", "softmax1", "softmax_with_sink")
+NEEDS_POSITIVE_WEIGHTS = ("coverage", "forward", "forward_with_agent")
+NO_DISTRIBUTION = ("none", "sigmoid", "softmax1", "softmax_with_sink")
 READS_WEIGHTS = (*COPIES, *MARGINALISES)  # as a distribution over the source
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
 FEEDINGS = usual_first("input_feeding")
@@ -42,7 +44,7 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "layers": [1, 2],
     "decoder_layers": [1, 2],
     "bridge": usual_first("bridge"),
-    "attention": [*SCORES, None],
+    "attention": [*SCORES, *MAKES_WEIGHTS, None],
     "projection": [None, 5],
     "normaliser": usual_first("normaliser"),
     "scope": SCOPES,
@@ -147,6 +149,18 @@ RULES = [
         lambda normaliser, scope: (
             normaliser in ("hard", "gumbel") and scope == "local_p_renormalised"
         ),
+    ),
+    _rule(
+        "makes weights of any sign by itself",
+        lambda attention, normaliser: attention in MAKES_WEIGHTS and normaliser != "none",
+    ),
+    _rule(
+        "a renormalised window would divide by a sum near 0",
+        lambda normaliser, scope: normaliser == "none" and scope == "local_p_renormalised",
+    ),
+    _rule(
+        "needs weights that are at least 0",
+        lambda normaliser, history: normaliser == "none" and history in NEEDS_POSITIVE_WEIGHTS,
     ),
     _rule(
         "the location and uniform scores have no keys that heads could project",

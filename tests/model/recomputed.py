@@ -34,6 +34,12 @@ def log_kernel(q: Array, K: Array) -> Array:
     return np.logaddexp.reduce(log_phi(K) + log_phi(q), axis=-1)
 
 
+def delta_rule(K: Array, H: Array, w: Array, written: list[bool]) -> Array:
+    """As the inverse of a matrix."""
+    beta = np.diag(logistic(H @ w) * np.array(written))
+    return np.linalg.inv(np.eye(len(K)) + beta @ np.triu(K @ K.T, 1)) @ beta @ K
+
+
 def logistic(x: Array) -> Array:
     return 0.5 * (1 + np.tanh(x / 2))
 
@@ -140,6 +146,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "mean_choice": mean_choice,
     "unit": unit,
     "log_kernel": log_kernel,
+    "delta_rule": delta_rule,
     "tanh": lambda x: 2 * logistic(2 * x) - 1,
     "sigmoid": logistic,
     "relu": lambda x: np.where(x > 0, x, 0.0),
@@ -157,6 +164,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
             np.zeros(max(len(x) - x.argmax() - reach - 1, 0)),
         ]
     ),
+    "seen_alone": lambda x: np.array([0 if each == -math.inf else each for each in x]),
     "greatest": lambda x: np.where(x == x.max(), 1.0, 0.0),
     "mask": lambda e, m: np.array([x if seen else -math.inf for x, seen in zip(e, m, strict=True)]),
     "window": lambda places, p, width: (np.abs(places - p) <= width) * 1.0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from composed_variants import part_of
-from legal_choices import EQUAL_WIDTHS, SCORES
+from legal_choices import EQUAL_WIDTHS, MAKES_WEIGHTS, SCORES
 from torch import Tensor
 
 from attnlab.config.part import Part
@@ -17,6 +17,10 @@ from attnlab.model.attention.score import Score
 B, T, S, H, D = 2, 3, 5, 4, 6  # all different: a swapped axis shows
 PARTS: dict[str, Part[Score]] = {
     name: part_of("attention", name, {"size": 7, "max_length": 8}) for name in SCORES
+}
+# Scores that go without a normaliser.
+WEIGHING: dict[str, Part[Score]] = {
+    name: part_of("attention", name, {"size": 7}) for name in MAKES_WEIGHTS
 }
 MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
 POSITIONS = count_positions(MASK)
@@ -38,5 +42,6 @@ def inputs(name: str, seed: int = 1) -> Inputs:
 def memory_of(
     attention: Attention | MultiHeadAttention, outputs: Tensor, masked: bool = True
 ) -> Memory:
-    keys, values = attention.project(outputs, POSITIONS)
-    return Memory(outputs[:, 0], keys, values, MASK if masked else None, POSITIONS, MASK.sum(1))
+    mask = MASK if masked else None
+    keys, values = attention.project(outputs, POSITIONS, mask)
+    return Memory(outputs[:, 0], keys, values, mask, POSITIONS, MASK.sum(1))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from composed_variants import files_of, part_of, usual_first
-from legal_choices import SCORES
+from legal_choices import MAKES_WEIGHTS, SCORES
 from small_attentions import MASK as SMALL_MASK
 from small_attentions import PARTS, inputs, memory_of
 from torch import Tensor, nn
@@ -71,6 +71,8 @@ def check_weights(weights: Tensor, normaliser: str, scope: str) -> None:
     """
     assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
     sums = weights[:EMPTY].sum(-1)
+    if NORMALISERS[normaliser].target.is_signed:
+        return
     if not sum_to_one(normaliser, scope):
         assert (weights >= 0).all()
         assert (weights <= 1).all()
@@ -417,7 +419,7 @@ def test_scope_of_ones_own(scope, settings):
     assert (weights[2, 0] > 0).tolist() == [False] * 3 + [True] * 2 + [False]
 
 
-SCORE_NAMES = f"score must be one of {', '.join(sorted(SCORES))}"
+SCORE_NAMES = f"score must be one of {', '.join(sorted([*SCORES, *MAKES_WEIGHTS]))}"
 SIZE = "ConcatScore: size must be a whole number above 0, got"
 OTHER_SETTINGS = "is not a setting; CosineScore has: initial_scale; LocalP has: width, renormalise"
 TWO_OWNERS = (
@@ -435,8 +437,8 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
         (
             {"normaliser": "hardmax"},
             ValueError,
-            "normaliser must be one of around_best, entmax, hard, learned_temperature, sigmoid, "
-            "softmax, softmax_with_sink, sparsemax, top_k, got 'hardmax'",
+            "normaliser must be one of around_best, entmax, hard, learned_temperature, none, "
+            "sigmoid, softmax, softmax_with_sink, sparsemax, top_k, got 'hardmax'",
         ),
         (
             {"scope": "local"},

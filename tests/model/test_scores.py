@@ -40,7 +40,7 @@ def make(name: str) -> Score:
 @pytest.mark.parametrize(
     ("group", "equations"),
     [
-        ("attention", {*paper.CONTENT_SCORES, "location", "none"}),
+        ("attention", {*paper.CONTENT_SCORES, "delta_rule", "location", "none"}),
         ("readout", {*paper.READOUTS}),
         ("bridge", {*paper.BRIDGES}),
         ("normaliser", {*paper.NORMALISERS}),

@@ -150,6 +150,8 @@ def test_each_scope_with_heads_and_coverage(
         "heads": heads,
         "attention": score,
     }
+    if refusal(choices) is not None:
+        pytest.skip("the history needs weights that are at least 0")
     equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)
 
 

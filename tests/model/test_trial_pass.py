@@ -63,6 +63,13 @@ class ShiftedSoftmax(Normaliser):
         return scores.clamp(min=-1e4).softmax(-1) * 0 + 1 / scores.shape[-1]
 
 
+class Tanh(Normaliser):
+    rows_sum_to_one = False
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return scores.masked_fill(scores == -torch.inf, 0).tanh() - (scores > -torch.inf).float()
+
+
 class Embeddings(Encoder):
     """Embeddings alone, whose mean is the state; pads count for nothing."""
 
@@ -157,6 +164,11 @@ def test_weights_whose_rows_do_not_sum_to_one_are_refused_unless_they_say_so() -
     )
     found = problem(normaliser(Sigmoid))
     assert "but its rows_sum_to_one is true; set rows_sum_to_one = False in the class" in found
+
+
+def test_negative_weights_are_refused_unless_the_class_says_so() -> None:
+    found = problem(normaliser(Tanh))
+    assert "Tanh returns negative weights, but its is_signed is false" in found
 
 
 def test_encoder_whose_state_has_another_shape_is_refused() -> None:

@@ -90,6 +90,7 @@ TOGETHER = [
     ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
     ("attention=general", "normaliser=around_best"),
     ("attention=linear_attention", "history=coverage", "heads=multi"),
+    ("attention=delta_rule", "normaliser=none", "decoder=step_then_attend"),
     ("attention=bahdanau", "output=pointer_generator"),
     ("encoder=self_attention", "attention=general", "bridge=linear"),
     ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),

@@ -29,6 +29,18 @@ def test_coloured_sentences_darken_with_the_weight() -> None:
     assert brightness[2] > 2.9  # nearly white
 
 
+def test_sentences_colour_negative_weights_by_their_size() -> None:
+    signed = AttentionMap(TOKENS, ["break-up"], -WEIGHTS, "negative")
+    caption, *tokens = coloured_sentences([signed]).texts
+    assert caption.get_text().endswith("(darkest: 0.50)")
+    positive = coloured_sentences([SENTENCE]).texts[1:]
+    for ours, theirs in zip(tokens, positive, strict=True):
+        colours = [text.get_bbox_patch().get_facecolor() for text in (ours, theirs)]
+        assert colours[0] == colours[1]
+    page = sentences_html([signed], "Step 4")
+    assert re.findall(r"--w:([\d.]+)", page) == ["1.00", "0.50", "0.00", "0.40", "0.10"]
+
+
 def test_coloured_sentences_tokens_do_not_overlap() -> None:
     long = AttentionMap([f"token{i}" for i in range(60)], ["x"], np.full((1, 60), 1 / 60), "long")
     figure = coloured_sentences([SENTENCE, long, SENTENCE])

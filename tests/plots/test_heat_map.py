@@ -46,7 +46,7 @@ ODD = ["$x$", "$", "\\frac", "_", "", " ", "a" * 100, "😀", "🧑‍🚀", "ש
 @pytest.mark.parametrize(
     ("weight", "text"),
     [(0, ""), (0.0049, ""), (0.005, ".01"), (0.834, ".83"), (0.9949, ".99"), (0.995, "1"),
-     (1, "1"), (1.26, "1.3"), (12, "12")],
+     (1, "1"), (1.26, "1.3"), (12, "12"), (-0.0049, ""), (-0.834, "−.83"), (-1.26, "−1.3")],
 )  # fmt: skip
 def test_weight_text_has_two_digits(weight: float, text: str) -> None:
     assert weight_text(weight) == text
@@ -64,6 +64,23 @@ def test_cells_have_a_level_of_the_scale_and_one_of_the_row() -> None:
     ]  # fmt: skip
     assert [cell.level for cell in cells] == [3, 17, 1, 2, 4]
     assert [cell.row_level for cell in cells] == [4, 20, 5, 10, 20]
+
+
+SIGNED = AttentionMap(["a", "b"], ["x", "y"], np.array([[-0.8, 0.4], [-0.02, -0.001]]), "signed")
+
+
+def test_negative_weights_are_coloured_by_their_size_and_written_with_a_minus() -> None:
+    described = HeatMap.of(SIGNED)
+    assert [(cell.text, cell.level, cell.row_level) for cell in described.cells] == [
+        ("−.80", 16, 20), (".40", 8, 10), ("−.02", 0, 20), ("", 0, 1),
+    ]  # fmt: skip
+    assert "x\u2069: \u2068a\u2069 -0.80" in described.summary
+    page = heat_map_page([SIGNED], "signed")
+    explained = "The colour of a negative weight, written with a minus sign, is that of its size."
+    assert explained in page
+    assert explained not in heat_map_page([SPREAD], "spread")
+    drawn = heat_map_figure(SIGNED).axes[0].get_images()[0].get_array()
+    np.testing.assert_allclose(drawn, abs(SIGNED.weights))
 
 
 def test_links_are_outlined_once_as_sure_or_possible() -> None:

@@ -23,7 +23,7 @@ NO_REVISION = "none: "  # starts the tag `git_revision` of code that is in no gi
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing"
-    r"|initialisation|output|gate)$"
+    r"|initialisation|output|gate|normaliser)$"
 )
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (

@@ -18,7 +18,9 @@ class AttentionStatistics(Metric):
 
     Only real tokens count, `<eos>` among them. A row that does not sum to 1 (local-p attention
     without renormalising) is first divided by its sum, so that all metrics describe the direction
-    of the attention, not its amount. With a_ts such a share of target token t on source token s:
+    of the attention, not its amount. Of weights that may be negative the absolute values are taken:
+    how much a token decides, in which direction ever. With a_ts such a share of target token t on
+    source token s:
 
     attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 where a row lies on
         one token, log(S) where it is uniform. Attention on pads counts.
@@ -53,7 +55,7 @@ class AttentionStatistics(Metric):
             return
         # Rows of pads may hold anything, NaN too: they are replaced, for NaN times zero is NaN.
         # In float32, because bfloat16 would round the logarithms.
-        rows = weights.detach().float().masked_fill(~target_mask.unsqueeze(2), 0)
+        rows = weights.detach().float().abs().masked_fill(~target_mask.unsqueeze(2), 0)
         shares = _normalise(rows)  # (B, T, S)
         on_real = shares.masked_fill(~source_mask.unsqueeze(1), 0)  # (B, T, S)
         on_pads = shares.masked_fill(source_mask.unsqueeze(1), 0)  # (B, T, S)

@@ -192,6 +192,12 @@ def _check_weights(normaliser: nn.Module, inputs: tuple[Tensor], weights: Any) -
             "scores are minus infinity"
         )
 
+    if not normaliser.is_signed and bool((weights < 0).any()):
+        raise ContractError(
+            f"{name} returns negative weights, but its is_signed is false; set is_signed = True in "
+            "the class"
+        )
+
     sums = weights.detach().float().sum(-1)
     if normaliser.rows_sum_to_one and bool((sums - 1).abs().max() > TOLERANCE):
         raise ContractError(

@@ -25,6 +25,7 @@ _LABEL_PADDING = 18
 _WIDEST_HEAD = 3  # terminal columns
 
 WRONG_SIGN = "✗"
+MINUS = "−"
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Cell:
     """One weight as it is drawn.
 
     text: the weight in the cell, "" for one that rounds to 0.
-    level: its colour on the scale from 0 to 1.
-    row_level: its colour on the scale from 0 to the largest weight of the row.
+    level: its colour on the scale from 0 to 1; that of a negative weight is that of its size.
+    row_level: its colour on the scale from 0 to the largest weight of the row, without the signs.
     """
 
     row: int
@@ -83,12 +84,17 @@ class HeatMap:
     def cells(self) -> Iterator[Cell]:
         """The cells with a weight to see on one of the two scales, row by row."""
         for row, weights in enumerate(self.weights.tolist()):
-            largest = max(weights, default=0.0)
+            largest = max(map(abs, weights), default=0.0)
             for column, weight in enumerate(weights):
                 text = weight_text(weight)
-                row_level = colour_level(weight / largest) if largest > 0 else 0
+                row_level = colour_level(abs(weight) / largest) if largest > 0 else 0
                 if text or row_level > 0:
-                    yield Cell(row, column, weight, text, colour_level(weight), row_level)
+                    yield Cell(row, column, weight, text, colour_level(abs(weight)), row_level)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether a weight is negative."""
+        return bool((self.weights < 0).any())
 
     @property
     def links(self) -> list[tuple[Link, Literal["sure", "possible"]]]:
@@ -124,7 +130,7 @@ class HeatMap:
             token = _isolated(self.target[row])
             if len(weights) == 0:
                 continue
-            strongest = int(weights.argmax())
+            strongest = int(abs(weights).argmax())
             source = _isolated(self.source[strongest])
             wrong = ", differs from the reference" if row in self.wrong else ""
             sentences.append(f"{token}{wrong}: {source} {weights[strongest]:.2f}")
@@ -138,7 +144,13 @@ def _as_links(links: NDArray[np.int64]) -> frozenset[Link]:
 
 
 def weight_text(weight: float) -> str:
-    """A weight with two digits as it stands in its cell: ".83", "1" for 1.00, "" below 0.005."""
+    """A weight with two digits as it stands in its cell: ".83", "1" for 1.00, "" below 0.005.
+
+    A negative one has a minus sign in front: "−.83".
+    """
+    if weight < 0:
+        positive = weight_text(-weight)
+        return positive and MINUS + positive
     if weight < _LEAST_WEIGHT:
         return ""
     if weight < 0.995:

@@ -58,7 +58,7 @@ def heat_map_figure(attention: AttentionMap) -> Figure:
 
     norm = BoundaryNorm(_LEVEL_EDGES, _COLOURS.N, clip=True)
     image = axes.imshow(
-        described.weights, cmap=_COLOURS, norm=norm, interpolation="nearest", aspect="equal"
+        abs(described.weights), cmap=_COLOURS, norm=norm, interpolation="nearest", aspect="equal"
     )
     _add_labels(axes, described, heads, labels, font_size)
     _add_cell_borders(axes, rows, columns)

@@ -44,7 +44,8 @@ def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
     """Figure of sentences, each below its title, with as many lines as it needs.
 
     maps: of one row each. Colours are relative to a sentence's strongest token, whose weight stands
-        beside the title: the weights of a long sentence are too small for a scale from 0 to 1.
+        beside the title: the weights of a long sentence are too small for a scale from 0 to 1. The
+        colour of a negative weight is that of its size.
     """
     texts: list[_PlacedText] = []
     top = _MARGIN
@@ -74,7 +75,7 @@ def _place_sentence(
     sentence: AttentionMap, top: float, ruler: Figure
 ) -> tuple[list[_PlacedText], float]:
     """The caption and the tokens of a sentence that begins at `top`, and where it ends."""
-    highest_weight = float(sentence.weights.max(initial=0.0))
+    highest_weight = float(abs(sentence.weights).max(initial=0.0))
     caption = f"{title_text(sentence.title, 90)}   (darkest: {highest_weight:.2f})"
     caption_style = {"fontsize": 9, "color": "#57606a"}
     placed = [_PlacedText(_MARGIN, top + _CAPTION_HEIGHT / 2, caption, caption_style)]
@@ -90,7 +91,7 @@ def _place_sentence(
         if left + width > _WIDTH - _MARGIN and not is_first:
             left = _MARGIN
             top += _LINE_HEIGHT
-        share = weight / highest_weight if highest_weight > 0 else 0.0
+        share = abs(weight) / highest_weight if highest_weight > 0 else 0.0
         place = (left + padding, top + _LINE_HEIGHT / 2)
         placed.append(_PlacedText(*place, text, _token_style(share)))
         left += width
@@ -131,10 +132,10 @@ def sentences_html(maps: Sequence[AttentionMap], title: str | None = "Attention"
 def coloured_row(sentence: AttentionMap) -> dict[str, Any]:
     """A sentence for the `sentences` macro of sentences.html."""
     weights = sentence.weights.sum(axis=0).tolist()
-    highest_weight = max(weights, default=0.0)
+    highest_weight = max(map(abs, weights), default=0.0)
     tokens = []
     for token, weight in zip(sentence.source_tokens, weights, strict=True):
         text = visible(token)
-        share = weight / highest_weight if highest_weight > 0 else 0.0
+        share = abs(weight) / highest_weight if highest_weight > 0 else 0.0
         tokens.append({"text": text, "shade": f"{share:.2f}", "tooltip": f"{text}: {weight:.3f}"})
     return {"title": sentence.title, "most": f"{highest_weight:.2f}", "tokens": tokens}

@@ -13,7 +13,7 @@ from paper_equations.encoder import Encoded, encode
 from paper_equations.normalisers import NORMALISERS, log_softmax, softmax, sparsemax
 from paper_equations.orderless import averaging, bag_of_words, convolutional
 from paper_equations.readouts import READOUTS
-from paper_equations.scores import CONTENT_SCORES, location
+from paper_equations.scores import CONTENT_SCORES, delta_rule, location
 from paper_equations.sentence import Model
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "averaging",
     "bag_of_words",
     "convolutional",
+    "delta_rule",
     "encode",
     "location",
     "log_softmax",

@@ -14,7 +14,7 @@ from paper_equations.cells import Weights, part
 from paper_equations.histories import Past
 from paper_equations.normalisers import NORMALISERS
 from paper_equations.scopes import local_m, local_p
-from paper_equations.scores import CONTENT_SCORES, location
+from paper_equations.scores import CONTENT_SCORES, delta_rule, location
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,11 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):
     n = len(keys)
     remembers = part(w, "history.")
     seen = [histories.added_to_key(choice.history, remembers, past, i) for i in range(n)]
-    scores = np.array(
-        [score_of(choice, part(w, "score."), s, keys[i], i, seen[i]) for i in range(n)]
-    )
+    of_score = part(w, "score.")
+    if choice.score == "delta_rule":
+        scores = scores_of_all(choice, of_score, s, keys, seen)
+    else:
+        scores = np.array([score_of(choice, of_score, s, keys[i], i, seen[i]) for i in range(n)])
     inside, emphasis = np.ones(n, bool), np.ones(n)
     if choice.scope == "local_m":
         inside, emphasis = local_m(t, n, choice.width)
@@ -95,6 +97,13 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):
     if choice.scope == "local_p_renormalised" and weights.any():
         return weights / weights.sum()
     return weights
+
+
+def scores_of_all(choice: Attention, w: Weights, s, keys, seen):
+    """Of a score whose keys depend on each other."""
+    if choice.projection:
+        s, keys, w = w["P.weight"] @ s, [w["R.weight"] @ h for h in keys], part(w, "score.")
+    return delta_rule(w, s, keys, seen)
 
 
 def score_of(choice: Attention, w: Weights, s, h, i: int, seen):

@@ -89,5 +89,6 @@ NORMALISERS = {
     "top_k": lambda z, w: top_k(z, SMALL["k"]),
     "around_best": lambda z, w: around_best(z, SMALL["reach"]),
     "hard": lambda z, w: hard(z),
+    "none": lambda z, w: z,
     "gumbel": lambda z, w: hard(z),  # as searches and validations see it
 }

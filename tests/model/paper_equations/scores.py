@@ -62,6 +62,22 @@ def linear_attention(w: Weights, s, h, seen=0.0):
     return np.log(phi(w["W.weight"] @ s) @ phi(w["U.weight"] @ h + seen))
 
 
+def delta_rule(w: Weights, s, keys, seen):
+    """Schlag et al. 2021, section 4.2: the weight (S,) of each of the tokens, in their order.
+
+    A memory is written and read whose values are the numbers of the tokens, as one-hot vectors.
+    """
+    memory = np.zeros((len(keys), len(w["U.weight"])))
+    for i, h in enumerate(keys):
+        k = w["U.weight"] @ h
+        k = k / np.sqrt(np.sum(k**2)) if k.any() else k
+        beta = 1 / (1 + np.exp(-(w["w.weight"][0] @ h)))
+        value = np.eye(len(keys))[i]
+        memory = memory + beta * np.outer(value - memory @ k, k)
+    query = w["W.weight"] @ s
+    return memory @ query + np.array([query @ (each + np.zeros_like(query)) for each in seen])
+
+
 def uniform(w: Weights, s, h, seen=0.0):
     """Every source token alike: the weights are 1 / n."""
     return 0.0

@@ -62,6 +62,9 @@ function few(sheet, cells, write) {
   return { cells, text: write(...cells.map(([id, place]) => written(sheet.value(id, place)))) };
 }
 
+/** As `few`, of the numbers that line up with a place. */
+const inPlace = (write) => (sheet, { of }, place) => few(sheet, of.map((id) => [id, aligned(sheet, id, place)]), write);
+
 const everyPlace = (sheet, id) => sheet.get(id).axes.reduce(
   (places, axis) => places.flatMap((place) => (axis.at ?? range(axis.size)).map((at) => [...place, at])), [[]]);
 const wholeOf = (sheet, id) => everyPlace(sheet, id).map((place) => [id, place]);
@@ -87,12 +90,9 @@ const FUNCTIONS = {
   weighted_sum: (sheet, { of: [weights, values] }, place) =>
     sumOfProducts(sheet, (sheet.get(weights).axes[0].at ?? range(sheet.size(weights, 0))).map((s) => [[weights, [s]], [values, [s, ...place]]])),
   outer: (sheet, { of: [one, other] }, [i, j]) => few(sheet, [[one, [i]], [other, [j]]], times),
-  add(sheet, { of }, place) {
-    const cells = of.map((id) => [id, aligned(sheet, id, place)]);
-    return few(sheet, cells, (...terms) => sum(terms));
-  },
-  multiply: (sheet, { of }, place) => few(sheet, of.map((id) => [id, aligned(sheet, id, place)]), times),
-  divide: (sheet, { of }, place) => few(sheet, of.map((id) => [id, aligned(sheet, id, place)]), (one, other) => `${one} / ${bracketed(other)}`),
+  add: inPlace((...terms) => sum(terms)),
+  multiply: inPlace(times),
+  divide: inPlace((one, other) => `${one} / ${bracketed(other)}`),
   total(sheet, { of: [x] }) {
     const cells = wholeOf(sheet, x);
     return few(sheet, cells, (...terms) => sum(terms));
@@ -110,9 +110,10 @@ const FUNCTIONS = {
     const own = written(sheet.value(x, place));
     return few(sheet, row, (...terms) => `${own} / √(${sum(terms.map((term) => `${bracketed(term)}²`))})`);
   },
-  tanh: (sheet, { of: [x] }, place) => few(sheet, [[x, place]], (a) => `tanh(${a})`),
-  sigmoid: (sheet, { of: [x] }, place) => few(sheet, [[x, place]], (a) => `1 / (1 + exp(−(${a})))`),
-  relu: (sheet, { of: [x] }, place) => few(sheet, [[x, place]], (a) => `max(0, ${a})`),
+  tanh: inPlace((a) => `tanh(${a})`),
+  sigmoid: inPlace((a) => `1 / (1 + exp(−(${a})))`),
+  relu: inPlace((a) => `max(0, ${a})`),
+  seen_alone: inPlace((a) => (a === `${MINUS}∞` ? "0" : a)),
   softmax(sheet, { of: [x] }, place) {
     const own = written(sheet.value(x, place));
     const isWhole = sheet.get(x).axes[0].at === null;
@@ -190,12 +191,9 @@ const FUNCTIONS = {
     few(sheet, [[one, [start + i]], [other, [start + i]]], (a, b) => `${name}(${sum([a, b])})`),
   candidate: (sheet, { of: [one, reset, other], start }, [i]) =>
     few(sheet, [[one, [start + i]], [reset, [i]], [other, [start + i]]], (a, r, b) => `tanh(${a} + ${times(r, b)})`),
-  blend: (sheet, { of: [next, share, old] }, place) =>
-    few(sheet, [[next, place], [share, aligned(sheet, share, place)], [old, place]], (n, z, s) => `(1 − ${z}) · ${bracketed(n)} + ${times(z, s)}`),
-  two_products: (sheet, { of }, place) =>
-    few(sheet, of.map((id) => [id, place]), (f, C, i, g) => `${times(f, C)} + ${times(i, g)}`),
-  gated_tanh: (sheet, { of: [opening, x] }, place) =>
-    few(sheet, [[opening, place], [x, place]], (o, c) => `${o} · tanh(${c})`),
+  blend: inPlace((n, z, s) => `(1 − ${z}) · ${bracketed(n)} + ${times(z, s)}`),
+  two_products: inPlace((f, C, i, g) => `${times(f, C)} + ${times(i, g)}`),
+  gated_tanh: inPlace((o, c) => `${o} · tanh(${c})`),
   maxout: (sheet, { of: [x] }, [i]) => few(sheet, [[x, [2 * i]], [x, [2 * i + 1]]], (a, b) => `max(${a}, ${b})`),
   window: (sheet, { of: [places, centre], width }, place) =>
     few(sheet, [[places, place], [centre, []]], (i, p) => `|${i} − ${p}| ≤ ${width}`),

@@ -39,7 +39,7 @@ export function cells(name, { source, target, attention }, { selected, onselect,
   /** A cell, where its weight can be seen on one of the two scales. */
   function cell(weights, row, weight, column) {
     const text = weightText(weight);
-    const rowLevel = level(weight / Math.max(...weights, Number.MIN_VALUE));
+    const rowLevel = level(weight / Math.max(...weights.map(Math.abs), Number.MIN_VALUE));
     if (text === "" && rowLevel === 0) return null;
     return h("g", { class: `heat-${level(weight)} heat-row-${rowLevel}` },
       h("rect", at(row, column)), h("text", at(row + 0.5, column + 0.5), text));

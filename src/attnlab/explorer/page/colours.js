@@ -8,8 +8,8 @@ export const isDark = () => {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 };
 
-/** The number of the colour of a share between 0 and 1. */
-export const level = (share) => Math.floor(LEVELS * Math.min(Math.max(share, 0), 1) + 0.5);
+/** The number of the colour of a share between 0 and 1; a negative one has that of its size. */
+export const level = (share) => Math.floor(LEVELS * Math.min(Math.abs(share), 1) + 0.5);
 
 /** Whether most rows of a map have small weights alone, so that each needs a scale of its own. */
 export function isFaint(attention) {

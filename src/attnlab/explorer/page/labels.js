@@ -17,8 +17,9 @@ export function label(token) {
 /** Columns of a label on a terminal, where Hangul, kana and kanji take two. */
 export const terminalColumns = (text) => [...text].reduce((sum, character) => sum + (WIDE.test(character) ? 2 : 1), 0);
 
-/** A weight with two digits: ".83", "1" for 1.00, "" for one that rounds to 0. */
+/** A weight with two digits: ".83", "−.83", "1" for 1.00, "" for one that rounds to 0. */
 export function weightText(weight) {
+  if (weight < 0) return weightText(-weight).replace(/^./, "−$&");
   if (weight < 0.005) return "";
   if (weight < 0.995) return weight.toFixed(2).replace(/^0/, "");
   return weight.toFixed(1).replace(/\.0$/, "");

@@ -1,4 +1,4 @@
-// An attention as lines: source tokens above, target tokens below, a line as wide and as dark as its weight.
+// An attention as lines: source tokens above, target tokens below, a line as wide and as dark as its weight, whatever its sign.
 // A token that is pointed at or focused keeps its lines; the others fade.
 
 import { h } from "explorer/dom.js";
@@ -16,7 +16,7 @@ export function lines(name, { source, target, attention }, { selected, onselect,
   const width = Math.max(above.width, below.width);
   const x = (places, i) => places.middles[i] + (width - places.width) / 2;
 
-  const drawn = attention.flatMap((weights, row) => weights.map((weight, column) => {
+  const drawn = attention.map((row) => row.map(Math.abs)).flatMap((weights, row) => weights.map((weight, column) => {
     const share = weight / Math.max(...weights, Number.MIN_VALUE);
     if (weight < LEAST && share < 2 * LEAST) return null;
     return h("path", { d: curve(x(above, column), x(below, row)), "data-row": row, "data-column": column,

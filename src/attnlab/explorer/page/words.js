@@ -225,6 +225,7 @@ const WORDS = {
   "sym.score_W_location": ["W of the score, a row a position", "스코어의 W, 위치마다 한 행"],
   "sym.score_U": ["U of the score, on the keys (lectures: W_c)", "스코어의 U, 키에 곱하는 행렬 (강의: W_c)"],
   "sym.score_v": ["v of the score (lectures: W_a)", "스코어의 v (강의: W_a)"],
+  "sym.strength_w": ["weights of β, how much a token writes", "토큰이 쓰는 정도 β의 가중치"],
   "sym.mapped_query": ["the query after its matrix", "행렬을 곱한 쿼리"],
   "sym.mapped_keys": ["the keys after their matrix", "행렬을 곱한 키"],
   "sym.sum_of_both": ["query and key added, a row a token", "쿼리와 키의 합, 토큰마다 한 행"],

@@ -58,6 +58,7 @@ class Attention(nn.Module):
                 "its centre is never learned; choose model.scope.renormalise=false, or another "
                 "model/normaliser than hard and gumbel"
             )
+        _check_signs(score, normaliser, scope, history)
         self.score = score
         self.normaliser = normaliser
         self.scope = scope
@@ -86,9 +87,15 @@ class Attention(nn.Module):
         """What is remembered before the first step; None without a history."""
         return tuple(history.first(memory) for history in self.histories) or None
 
-    def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, A) and values (B, S, D)."""
-        return self.score.project_keys(positions if self.score.by_position else outputs), outputs
+    def project(
+        self, outputs: Tensor, positions: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, A) and values (B, S, D).
+
+        mask: (B, S), False at pads; None where they count as tokens, or where there are none.
+        """
+        of_keys = positions if self.score.by_position else outputs
+        return self.score.project_source(of_keys, mask), outputs
 
     @overload
     def forward(self, query: Tensor, memory: Memory, t: Tensor) -> tuple[Tensor, Tensor]: ...
@@ -170,6 +177,36 @@ class Attention(nn.Module):
         return self.history.weigh(scores[:, 0], self.normaliser, past).unsqueeze(1)
 
 
+def _check_signs(
+    score: Score, normaliser: Normaliser, scope: Scope, history: History | None
+) -> None:
+    """Raise ValueError where weights may be negative, and a part needs others; or the reverse."""
+    # A function may stand in the place of a normaliser; nobody knows what it makes.
+    is_function = not isinstance(normaliser, Normaliser)
+    name = getattr(normaliser, "__name__", type(normaliser).__name__)
+    is_signed = getattr(normaliser, "is_signed", False)
+    if score.makes_weights and not is_signed and not is_function:
+        raise ValueError(
+            "this model/attention makes weights of any sign by itself, which normaliser "
+            f"{name} would change; choose model/normaliser=none (of attnlab.Attention: "
+            'normaliser="none"), or another model/attention'
+        )
+    if not is_signed:
+        return
+    if getattr(scope, "renormalise", False):
+        raise ValueError(
+            f"weights of normaliser {name} may be negative, so that a renormalised window would "
+            "divide by a sum near 0; choose model.scope.renormalise=false, or another "
+            "model/normaliser"
+        )
+    if history is not None and history.needs_positive_weights:
+        raise ValueError(
+            f"history {type(history).__name__} needs weights that are at least 0, but those of "
+            f"normaliser {name} may be negative; choose model/history=none (of coverage also "
+            "model.history.loss_weight=0), or another model/normaliser"
+        )
+
+
 class MultiHeadAttention(nn.Module):
     """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i).
 
@@ -227,12 +264,17 @@ class MultiHeadAttention(nn.Module):
         firsts = (each.first(memory.head(i)) for i, each in enumerate(self.histories))
         return tuple(firsts) or None
 
-    def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""
+    def project(
+        self, outputs: Tensor, positions: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size).
+
+        mask: as for `Attention.project`.
+        """
         keys = self.W_K(outputs).chunk(self.heads, dim=-1)
         values = self.W_V(outputs).chunk(self.heads, dim=-1)
         projected = [
-            attention.project(key, positions)[0]
+            attention.project(key, positions, mask)[0]
             for attention, key in zip(self.attentions, keys, strict=True)
         ]
         return torch.stack(projected, dim=1), torch.stack(values, dim=1)
@@ -291,12 +333,15 @@ def remember(
     positions = count_positions(source_mask)
     # A masked pad may stand beyond the longest source; its position is never looked at.
     seen = positions.masked_fill(~source_mask, 0) if masked else positions
-    keys, values = (None, None) if attention is None else attention.project(encoded.outputs, seen)
+    mask = source_mask if masked else None
+    keys, values = None, None
+    if attention is not None:
+        keys, values = attention.project(encoded.outputs, seen, mask)
     memory = Memory(
         summary=encoded.final.hidden[-1],
         keys=keys,
         values=values,
-        mask=source_mask if masked else None,
+        mask=mask,
         positions=positions,
         lengths=source_mask.sum(1),
     )

@@ -6,7 +6,7 @@ import torch
 from pydantic import PositiveFloat
 from torch import Tensor, nn
 
-from attnlab.model.attention.score import Score, check_equal_widths
+from attnlab.model.attention.score import Score, check_equal_widths, unit
 
 
 class CosineScore(Score):
@@ -29,10 +29,4 @@ class CosineScore(Score):
         self.g = nn.Parameter(torch.tensor(float(initial_scale)))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return self.g * (_unit(query) @ _unit(keys).transpose(1, 2))
-
-
-def _unit(vectors: Tensor) -> Tensor:
-    """Each vector divided by its length; zero vectors stay, with a finite gradient."""
-    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    return vectors / lengths.masked_fill(lengths == 0, 1)
+        return self.g * (unit(query) @ unit(keys).transpose(1, 2))

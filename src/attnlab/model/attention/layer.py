@@ -147,7 +147,7 @@ class Attention(nn.Module):
         real = keys.new_ones(keys.shape[:2], dtype=torch.bool) if mask is None else mask
         positions = count_positions(real)
         try:
-            projected, _ = self.attention.project(keys, positions.masked_fill(~real, 0))
+            projected, _ = self.attention.project(keys, positions.masked_fill(~real, 0), mask)
         except ExperimentError as error:
             raise ValueError(str(error).removeprefix("model.attention.")) from error
         no_summary = keys.new_empty(len(keys), 0)  # only decoders without attention read it

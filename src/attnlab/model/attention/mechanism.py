@@ -45,9 +45,13 @@ class LinearProjection(Score):
                 "model/projection=none (of attnlab.Attention: no projection)"
             )
         self.projected_key_size = self.score.projected_key_size
+        self.makes_weights = self.score.makes_weights
 
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.score.project_keys(self.R(keys))
+
+    def project_source(self, keys: Tensor, mask: Tensor | None) -> Tensor:
+        return self.score.project_source(self.R(keys), mask)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return self.score(self.P(query), keys)

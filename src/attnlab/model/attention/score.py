@@ -19,6 +19,8 @@ class Score(nn.Module, ABC):
         does not say.
     by_position: True where the query is compared with positions; `project_keys` is then given
         positions (B, S).
+    makes_weights: True where the scores are weights already, of any sign, so that a normaliser that
+        makes distributions of them would lose what they say.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
@@ -26,6 +28,7 @@ class Score(nn.Module, ABC):
     longest_source: ClassVar[str | None] = None
     projected_key_size: int | None = None
     by_position = False
+    makes_weights = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,6 +39,16 @@ class Score(nn.Module, ABC):
         keys (B, S, D) -> projected keys (B, S, A).
         """
         return keys
+
+    def project_source(self, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """As `project_keys`, for a score whose keys depend on the tokens beside them.
+
+        By default each key is projected by itself.
+
+        mask: (B, S), False at pads, which must change no other key; None where pads count as
+            tokens, or where there are none.
+        """
+        return self.project_keys(keys)
 
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -63,6 +76,12 @@ def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
             "model/projection=linear or model/attention=general (of attnlab.Attention: "
             "projection=<size>, or the score general)"
         )
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Each vector divided by its length; zero vectors stay, with a finite gradient."""
+    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return vectors / lengths.masked_fill(lengths == 0, 1)
 
 
 def additive(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:

@@ -16,9 +16,11 @@ class FastAttention(Attention):
     So each `linear` of the projection is `fast_linear`.
     """
 
-    def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, outputs: Tensor, positions: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         with _FastProducts():
-            return super().project(outputs, positions)
+            return super().project(outputs, positions, mask)
 
 
 class _FastProducts(LinearMode):

@@ -29,6 +29,8 @@ class Coverage(LastWeights):
     def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
         super().__init__(key_size=key_size)
         self.loss_weight = loss_weight
+        # With negative weights the loss would fall without an end.
+        self.needs_positive_weights = loss_weight > 0
 
     def after(
         self, past: Remembered, query: Tensor, context: Tensor, weights: Tensor

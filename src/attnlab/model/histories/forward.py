@@ -33,6 +33,8 @@ class Forward(History[Moving]):
     local scope, or their products sum to less than 1e-15, the weights are y_t.
     """
 
+    needs_positive_weights = True  # it divides by their sum
+
     def rows_sum_to_one(self, of_normaliser: bool) -> bool:
         return True
 

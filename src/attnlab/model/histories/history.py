@@ -42,6 +42,7 @@ class History(nn.Module, ABC, Generic[RememberedT]):
     of its own.
 
     changes_keys: whether it changes the projected keys, which a score must then have.
+    needs_positive_weights: whether it makes no sense of weights below 0.
     makes_weights: whether `weigh` makes weights of the scores by itself, without the normaliser.
     loss_name: what its loss is called in the tracker; None where it has none.
     loss_weight: factor of that loss beside the negative log-likelihood.
@@ -51,6 +52,7 @@ class History(nn.Module, ABC, Generic[RememberedT]):
 
     changes_keys: ClassVar[bool] = False
     makes_weights: ClassVar[bool] = False
+    needs_positive_weights: bool = False
     loss_name: ClassVar[str | None] = None
     loss_weight: float = 0.0
 

@@ -22,6 +22,7 @@ class Normaliser(nn.Module, ABC):
         score, or a softmax that may leave a part to nothing.
     is_sparse: whether weights of tokens that may be seen can be exactly 0.
     is_hard: whether one token has all the weight.
+    is_signed: whether weights may be negative.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ()
@@ -29,6 +30,7 @@ class Normaliser(nn.Module, ABC):
     rows_sum_to_one: bool = True
     is_sparse: bool = False
     is_hard: bool = False
+    is_signed: bool = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.model.attention.delta_rule import DeltaRuleScore
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
@@ -24,6 +25,7 @@ from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
+from attnlab.model.normalisers.none import NoneNormaliser
 from attnlab.model.normalisers.sigmoid import Sigmoid
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
@@ -39,7 +41,7 @@ from attnlab.tasks.symbols.histories import (
     with_history,
 )
 from attnlab.tasks.symbols.operations import Array
-from attnlab.tasks.symbols.scores import ENERGIES, KEYS
+from attnlab.tasks.symbols.scores import ENERGIES, KEYS, written_keys
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 
 Masking = Literal["before", "after"]
@@ -180,7 +182,11 @@ def attend_with_head(
         query, keys = project(sheet, score, query, keys)
         score = score.score
     known = type(score) in ENERGIES
-    if known:
+    if type(score) is DeltaRuleScore:
+        # A pad that the mask hid when the source was written has the key 0.
+        written = (own.keys[0] != 0).any(-1)  # type: ignore[index]
+        keys = written_keys(sheet, score, keys, written.tolist())
+    elif known:
         keys = KEYS[type(score)](sheet, score, keys)
     else:
         projected = own.keys[0]  # type: ignore[index]
@@ -465,6 +471,7 @@ NORMALISERS: Mapping[type, Written] = {
     ),
     TopK: Written("top_k", "{} = top-k({})", settings=("k",)),
     AroundBest: Written("around_best", "{} = softmax around max {}", settings=("reach",)),
+    NoneNormaliser: Written("seen_alone", "{} = {}"),
     Hard: Written("greatest", "{} = one-hot(argmax {})"),
 }
 

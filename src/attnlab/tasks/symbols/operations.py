@@ -119,6 +119,16 @@ def log_kernel(query: Array, keys: Array) -> Array:
     return np.log(elu_plus_one(keys) @ elu_plus_one(query))
 
 
+def delta_rule(keys: Array, tokens: Array, w: Array, *, written: Sequence[bool]) -> Array:
+    """E_i = beta_i (k_i - sum_{j > i} (k_i · k_j) E_j), with beta_i = sigmoid(w · h_i): (S, A)."""
+    strength = sigmoid(tokens @ w) * np.asarray(written)
+    found = np.zeros_like(keys)
+    for i in reversed(range(len(keys))):
+        overlap = keys[i + 1 :] @ keys[i]
+        found[i] = strength[i] * (keys[i] - overlap @ found[i + 1 :])
+    return found
+
+
 def elu_plus_one(x: Array) -> Array:
     return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
 
@@ -184,6 +194,11 @@ def around_best(x: Array, *, reach: int) -> Array:
     """Softmax over the places within `reach` of the first greatest number."""
     distance = abs(np.arange(len(x)) - x.argmax())
     return softmax(np.where(distance > reach, -np.inf, x))
+
+
+def seen_alone(x: Array) -> Array:
+    """The numbers as they are, and 0 where nothing may be seen."""
+    return np.where(np.isfinite(x), x, 0)
 
 
 def greatest(x: Array) -> Array:
@@ -283,6 +298,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "copied": copied,
     "unit": unit,
     "log_kernel": log_kernel,
+    "delta_rule": delta_rule,
     "tanh": np.tanh,
     "sigmoid": sigmoid,
     "relu": relu,
@@ -295,6 +311,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "top_k": top_k,
     "around_best": around_best,
     "greatest": greatest,
+    "seen_alone": seen_alone,
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,
     "mask": mask,

@@ -6,7 +6,7 @@ Axes: Q query, D keys, A projected keys, S source tokens, M longest source of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.cosine import CosineScore
+from attnlab.model.attention.delta_rule import DeltaRuleScore
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.general import GeneralScore
 from attnlab.model.attention.linear_attention import LinearAttentionScore
@@ -77,6 +78,26 @@ def additive_keys(sheet: Sheet, score: Any, keys: Symbol) -> Symbol:
     Uh = sheet.compute(f"U {base(keys)}", "mapped_keys", "linear", U, keys, b)
     sheet.formula("{} = {} {} + {}", Uh, U, keys, b)
     return Uh
+
+
+def written_keys(sheet: Sheet, score: Any, keys: Symbol, written: Sequence[bool]) -> Symbol:
+    """The keys of the delta rule, whose products with W s are the weights.
+
+    written: which tokens write; pads do not.
+    """
+    width = Axis("A", score.U.weight.shape[0])
+    U = sheet.weight("U", "score_U", score.U.weight, width, keys.axes[1])
+    w = sheet.weight("w", "strength_w", score.w.weight[0], keys.axes[1])
+    Uh = sheet.compute(f"U {base(keys)}", "mapped_keys", "linear", U, keys)
+    unit_keys = sheet.compute("k", "unit", "unit", Uh)
+    found = sheet.compute(
+        "k̃", "projected_keys", "delta_rule", unit_keys, keys, w, axes=Uh.axes, written=written
+    )
+    sheet.formula("{} = {} {}", Uh, U, keys)
+    sheet.formula("{} = {} / |{}|", unit_keys, Uh, Uh)
+    written_as = "{} = (I + diag(β) triu({} {}ᵀ, 1))⁻¹ diag(β) {},  β = σ({} {})"
+    sheet.formula(written_as, found, unit_keys, unit_keys, unit_keys, keys, w)
+    return found
 
 
 # The energy of each key. `keys` are those from above, perhaps with a coverage added.
@@ -178,6 +199,13 @@ def concat(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     return additive(sheet, Ws, keys, v)
 
 
+def delta_rule(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
+    W = sheet.weight("W", "score_W_query", score.W.weight, keys.axes[1], query.axes[0])
+    Ws = sheet.compute(f"W {base(query)}", "mapped_query", "linear", W, query)
+    sheet.formula("{} = {} {}", Ws, W, query)
+    return dot(sheet, score, Ws, keys)
+
+
 def linear_attention(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     W = sheet.weight("W", "score_W_query", score.W.weight, keys.axes[1], query.axes[0])
     Ws = sheet.compute(f"W {base(query)}", "mapped_query", "linear", W, query)
@@ -226,6 +254,7 @@ ENERGIES: Mapping[type, Callable[[Sheet, Any, Symbol, Symbol], Symbol]] = {
     CosineScore: cosine,
     ConcatScore: concat,
     BahdanauScore: bahdanau,
+    DeltaRuleScore: delta_rule,
     LinearAttentionScore: linear_attention,
     NormedBahdanauScore: normed_bahdanau,
     LocationScore: location,

@@ -31,7 +31,11 @@ from attnlab.tasks.translation.settings import (
     TOKEN_NLL,
     TranslationTraining,
 )
-from attnlab.training.attention_losses.attention_loss import Links, read_source_vocabulary
+from attnlab.training.attention_losses.attention_loss import (
+    Links,
+    check_signs,
+    read_source_vocabulary,
+)
 from attnlab.training.settings import LOGGED_STEPS
 from attnlab.training.teacher_forcing import checked_ratio
 
@@ -102,6 +106,7 @@ class Translation(Task[PreparedData]):
                 "training.attention_loss is on attention weights, but the model has no attention; "
                 "choose training/attention_loss=none or a model/attention"
             )
+        problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import SourceBatch
+from attnlab.config.part import Part
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
+from attnlab.model.normalisers.normaliser import Normaliser
 
 Links = Callable[[int], NDArray[np.int64]]
 """The gold links of a row: (n, 2) [target position, source position]."""
@@ -47,12 +49,14 @@ class AttentionLoss(ABC):
     name: of its mean in the tracker, `train/<name>`.
     weight: its factor beside the negative log-likelihood.
     needs_links: whether it reads gold links, which only sentence pairs have.
+    needs_positive_weights: whether it has no meaning, or no least value, for negative weights.
     links: which of them, the `sure` ones alone by default, or the `possible` ones, too.
     """
 
     name: ClassVar[str]
     needs_links: ClassVar[bool] = False
 
+    needs_positive_weights: bool = False
     weight: float
     links: Literal["sure", "possible"] = "sure"
 
@@ -75,6 +79,22 @@ def read_source_vocabulary(loss: AttentionLoss | None, tokenizer: Tokenizer) -> 
         loss.read_vocabulary(tokenizer)
     except ValueError as error:
         raise ExperimentError(str(error)) from error
+
+
+def check_signs(loss: AttentionLoss | None, normaliser: Part[Normaliser] | None) -> list[str]:
+    """A sentence where a loss needs weights that this normaliser does not make; else nothing.
+
+    normaliser: of the model's config.
+    """
+    if loss is None or not loss.needs_positive_weights or normaliser is None:
+        return []
+    if not normaliser.target.is_signed:
+        return []
+    return [
+        f"training.attention_loss {type(loss).__name__} needs weights that are at least 0, but "
+        f"those of {normaliser.target.__name__} may be negative; choose "
+        "training/attention_loss=none, or another model/normaliser"
+    ]
 
 
 def of_real_tokens(of_tokens: Tensor, looks: Looks) -> Tensor:

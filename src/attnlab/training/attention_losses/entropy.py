@@ -18,6 +18,7 @@ class Entropy(AttentionLoss):
     """
 
     name: ClassVar[str] = "attention_entropy_loss"
+    needs_positive_weights = True
 
     def __init__(self, weight: float) -> None:
         if weight == 0:

@@ -38,6 +38,7 @@ class GuidedAlignment(AttentionLoss):
     ) -> None:
         self.weight = weight
         self.distance = distance
+        self.needs_positive_weights = distance != "squared"
         self.links = links
 
     def summed(self, looks: Looks) -> Tensor:

@@ -28,6 +28,7 @@ class ImpermissibleMass(AttentionLoss):
     """
 
     name: ClassVar[str] = "impermissible_mass_loss"
+    needs_positive_weights = True
 
     def __init__(
         self, weight: PositiveFloat, tokens: Annotated[list[str], Field(min_length=1)]
