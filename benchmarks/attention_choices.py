@@ -1,11 +1,11 @@
-"""Cost of a training step with each kind of weights and each history, beside Bahdanau's own.
+"""Cost of a training step with some scores, all kinds of weights and histories, beside Bahdanau's.
 
     python benchmarks/attention_choices.py [--length 14] [--rounds 5] [--only forward entmax]
 
 The model of `experiment=multi30k_bahdanau` takes forward and backward passes of 64 made sentence
 pairs, each side `--length` tokens long, over a vocabulary of 6,000 words. A round times all choices
-one after the other, three passes each, and each is divided by the default (softmax, no history) of
-its own round: the median of the ratios, and the least of the milliseconds.
+one after the other, three passes each, and each is divided by the default (his score, softmax, no
+history) of its own round: the median of the ratios, and the least of the milliseconds.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ DEFAULT = "default"
 VOCABULARY = 6000
 SENTENCES = 64
 PASSES = 3
+LEFT_OUT = {"normaliser": ("softmax",), "history": ("none",)}
+# The scores that have a `size`, which the experiment sets.
+SCORES = ("concat", "delta_rule", "linear_attention", "normed_bahdanau")
 
 
 def choices() -> dict[str, tuple[str, ...]]:
-    """{name: overrides} of all files of the two groups, the default first."""
+    """{name: overrides} of scores and of all files of the other groups, the default first."""
     from attnlab.project import CONF
 
     found: dict[str, tuple[str, ...]] = {DEFAULT: ()}
-    for group in ("normaliser", "history"):
+    for score in SCORES:
+        found[f"attention={score}"] = (f"model/attention={score}",)
+    for group, left_out in LEFT_OUT.items():
         for file in sorted((CONF / "model" / group).glob("*.yaml")):
-            if file.stem not in ("softmax", "none"):
+            if file.stem not in left_out:
                 found[f"{group}={file.stem}"] = (f"model/{group}={file.stem}",)
     return found
 
