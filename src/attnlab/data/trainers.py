@@ -128,7 +128,7 @@ class CharacterTrainer(_Trainer):
 
 @dataclass(frozen=True)
 class TaggedCharacterTrainer(CharacterTrainer):
-    """Single characters, and whole tags: `<num=PL>`, without the white space behind it."""
+    """Single characters, and whole tags such as `<num=PL>`, without the white space behind it."""
 
     def splits(self) -> pre_tokenizers.PreTokenizer:
         # \K leaves the tag out of what is found.
