@@ -197,7 +197,9 @@ class Seq2Seq(nn.Module):
         encoded = self.encoder(patch.source.source, mask)
         if patch.needs_attention:
             others = self._remember(encoded, mask)
-            memories = [patch.onto(*each) for each in zip(memories, others, strict=True)]
+            memories = [
+                own.patched(patch, each) for own, each in zip(memories, others, strict=True)
+            ]
         if patch.state:
             first_row = memories[0].lengths.new_zeros(len(memories[0].lengths))
             recurrent = self.bridge(encoded, mask).select(first_row)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.patch import Patch, Places
 
 RecordT = TypeVar("RecordT", bound=Any)
 
@@ -59,6 +60,17 @@ class Memory:
         of_blocks = tuple(each.under(intervention) for each in self.of_blocks)
         return replace(self, mask=mask, intervention=intervention, of_blocks=of_blocks)
 
+    def patched(self, patch: Patch, other: Memory) -> Memory:
+        """The memory with the keys and values that a patch takes from another sentence.
+
+        other: the memory of that sentence, of one row.
+        """
+        return replace(
+            self,
+            keys=_exchanged(patch.keys, self.keys, other.keys, self, other),
+            values=_exchanged(patch.values, self.values, other.values, self, other),
+        )
+
     def for_rows(self, count: int) -> Memory:
         """Every row as often as it takes to have so many, its copies side by side."""
         rows = torch.arange(len(self.lengths), device=self.lengths.device)
@@ -93,3 +105,21 @@ def count_positions(mask: Tensor) -> Tensor:
     """
     behind = mask.sum(1, keepdim=True) + (~mask).cumsum(1) - 1
     return torch.where(mask, mask.cumsum(1) - 1, behind)
+
+
+def _exchanged(
+    places: Places, own: Tensor | None, others: Tensor | None, memory: Memory, other: Memory
+) -> Tensor:
+    """Vectors (B, S, A) or (B, N, S, A) with others (1, ..., S', A) at some places."""
+    assert own is not None
+    assert others is not None
+    length = int(other.lengths[0])
+    pairs = {place: place for place in range(length)} if places == "all" else places
+    for here, there in pairs.items():
+        column = int((other.positions[0] == there).nonzero()[0])
+        taken = others.select(-2, column).unsqueeze(-2)  # (1, 1, A) or (1, N, 1, A)
+        is_here = (memory.positions == here).unsqueeze(-1)  # (B, S, 1)
+        if own.dim() == 4:
+            is_here = is_here.unsqueeze(1)
+        own = torch.where(is_here, taken, own)
+    return own

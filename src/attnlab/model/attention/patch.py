@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
-
-import torch
-from torch import Tensor
+from typing import Literal
 
 from attnlab.batch import Batch
-
-if TYPE_CHECKING:
-    from attnlab.model.attention.memory import Memory
 
 Places = Mapping[int, int] | Literal["all"]
 """{position here: position there}, or each position's own of a sentence of the same length."""
@@ -85,34 +79,3 @@ class Patch:
                         f"patch must name positions below {length}, the source's tokens, got "
                         f"{place}"
                     )
-
-    def onto(self, memory: Memory, other: Memory) -> Memory:
-        """The memory with the other sentence's keys and values, where they are taken.
-
-        other: of one row.
-        """
-        assert memory.keys is not None
-        assert memory.values is not None
-        assert other.keys is not None
-        assert other.values is not None
-        return replace(
-            memory,
-            keys=_exchanged(self.keys, memory.keys, other.keys, memory, other),
-            values=_exchanged(self.values, memory.values, other.values, memory, other),
-        )
-
-
-def _exchanged(
-    places: Places, own: Tensor, others: Tensor, memory: Memory, other: Memory
-) -> Tensor:
-    """Vectors (B, S, A) or (B, N, S, A) with others (1, ..., S', A) at some places."""
-    length = int(other.lengths[0])
-    pairs = {place: place for place in range(length)} if places == "all" else places
-    for here, there in pairs.items():
-        column = int((other.positions[0] == there).nonzero()[0])
-        taken = others.select(-2, column).unsqueeze(-2)  # (1, 1, A) or (1, N, 1, A)
-        is_here = (memory.positions == here).unsqueeze(-1)  # (B, S, 1)
-        if own.dim() == 4:
-            is_here = is_here.unsqueeze(1)
-        own = torch.where(is_here, taken, own)
-    return own
