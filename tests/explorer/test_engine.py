@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from composed_variants import COPIES, MARGINALISES
 from covering_array import covering_array
 from engine_in_node import (
     answers_of_python,
@@ -31,7 +32,8 @@ from explored_models import build_character_translator, build_review_classifier
 
 # Choices that the engine does not have, and what stands in their place.
 REPLACED = {
-    "output": dict.fromkeys(("pointer_generator", "hard_attention"), "linear"),
+    "output": dict.fromkeys((*COPIES, *MARGINALISES), "linear"),
+    "gate": dict.fromkeys(("elementwise", "per_head"), "none"),
     "attention": dict.fromkeys(("linear_attention", "delta_rule"), "general"),
     "normaliser": {"none": "softmax"},
 }

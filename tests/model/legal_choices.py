@@ -155,6 +155,10 @@ RULES = [
         lambda attention, normaliser: attention in MAKES_WEIGHTS and normaliser != "none",
     ),
     _rule(
+        "makes weights of 0 of it",
+        lambda attention, normaliser: attention == "uniform" and normaliser == "none",
+    ),
+    _rule(
         "a renormalised window would divide by a sum near 0",
         lambda normaliser, scope: normaliser == "none" and scope == "local_p_renormalised",
     ),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from composed_variants import FOLLOWS_ALIGNMENT
 from legal_choices import USUAL, Row
 from torch.nn.functional import cross_entropy
 
@@ -113,7 +114,7 @@ def parameters_that_short_sentences_may_not_read(model: Seq2Seq, row: Row) -> se
     if row["attention"] == "uniform" and row["normaliser"] == "hard" and row["bridge"] == "zero":
         idle.append("encoder.forward_layers.0.weight_hh")
     # Hard weights leave an alignment one way to go, whatever the score of its moves.
-    if row["output"] == "first_order_hard_attention" and row["normaliser"] in ("hard", "gumbel"):
+    if row["output"] in FOLLOWS_ALIGNMENT and row["normaliser"] in ("hard", "gumbel"):
         idle += ["output.of_", ".score."]
     names = [name for name, _ in model.named_parameters()]
     return {name for name in names if any(part in name for part in idle)}

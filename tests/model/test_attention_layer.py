@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import sys
 import types
@@ -43,7 +44,12 @@ every_scope = pytest.mark.parametrize("scope", usual_first("scope"))
 
 
 def every_choice(test):
-    return every_score(every_normaliser(every_scope(test)))
+    choices = [
+        choice
+        for choice in itertools.product(SCORES, NORMALISERS, usual_first("scope"))
+        if choice[:2] != ("uniform", "none")  # which is refused: all weights would be 0
+    ]
+    return pytest.mark.parametrize(("score", "normaliser", "scope"), choices, ids="-".join)(test)
 
 
 def made(

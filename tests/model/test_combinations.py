@@ -26,7 +26,7 @@ from attnlab.model.attention.location import LocationScore
 INNER = {
     "scope": SCOPES,
     "input_feeding": FEEDINGS,
-    "history": ["none", "coverage", "forward_with_agent", "monotonic"],
+    "history": ["none", "coverage"],  # the others are in the pairwise arrays
     "readout": ["tanh", "attentional"],
 }
 

@@ -60,14 +60,14 @@ def test_dropout_acts_in_training_only(where, tiny_model, pairs):
 
 
 def test_dropout_of_the_config_reaches_every_place(tiny_model):
-    model = tiny_model(dropout=0.25, layers=2)
+    model = tiny_model(dropout=0.25, attention_dropout=0.25, layers=2)
     places = {
         name: module.p
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Dropout)
     }
     assert set(places.values()) == {0.25}
-    assert len(places) == 6
+    assert len(places) == 7
 
 
 @pytest.mark.processor

@@ -43,8 +43,12 @@ def batch(pairs):
     return make_batch(*pairs(), PADDING)
 
 
-# With heads, each has weights of its own, and only their mean is known.
-@pytest.mark.parametrize("choices", [each for each in CHOICES if "heads" not in each], ids=str)
+# With heads, each has weights of its own, and only their mean is known; given ones are at least 0.
+@pytest.mark.parametrize(
+    "choices",
+    [each for each in CHOICES if "heads" not in each and each.get("normaliser") != "none"],
+    ids=str,
+)
 def test_own_weights_given_back_change_nothing(tiny_model, pairs, choices):
     model = tiny_model(**choices, padding=PADDING)
     batch = make_batch(*pairs((5,), (4,)), PADDING)
@@ -64,7 +68,7 @@ def test_hidden_positions_get_exactly_zero_and_the_others_still_something(
     assert weights.isfinite().all()
     assert (weights[:, :, [0, 2]] == 0).all()
     # The longest source has tokens left in every window of the scopes.
-    assert (weights[2].sum(-1) > 0).all()
+    assert weights[2].any(-1).all()
 
 
 @every_attention

@@ -25,12 +25,7 @@ def check_steps(intervention: Intervention, length: int) -> None:
 
 
 def check_attention(intervention: Intervention, attention: Any) -> None:
-    """Raise ExperimentError where an attention lacks what an intervention changes.
-
-    attention: of the model; None where nothing attends.
-    """
-    if attention is None:
-        return
+    """Raise ExperimentError where an attention lacks what an intervention changes."""
     heads = list(getattr(attention, "attentions", [attention]))
     compares_keys = not any(head.score.by_position for head in heads)
     try:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
+from attnlab.model.attention.uniform import UniformScore
 from attnlab.model.dropout import Dropout
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.gates import ContextGate
@@ -193,6 +194,11 @@ def _check_signs(
         )
     if not is_signed:
         return
+    if isinstance(score, UniformScore):
+        raise ValueError(
+            f"the uniform score is 0 everywhere, and normaliser {name} makes weights of 0 of it; "
+            "choose model/normaliser=softmax, or another model/attention"
+        )
     if getattr(scope, "renormalise", False):
         raise ValueError(
             f"weights of normaliser {name} may be negative, so that a renormalised window would "

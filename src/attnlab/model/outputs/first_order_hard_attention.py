@@ -36,7 +36,7 @@ class FirstOrderHardAttention(AlignmentChain[MovingReading]):
 
     Args:
         reach: the farthest move.
-        monotonic: whether an alignment never goes back: o >= 0.
+        monotonic: whether an alignment never goes back: o is at least 0.
     """
 
     def __init__(

@@ -433,13 +433,14 @@ class Translator(Predictor):
 
         Raises ExperimentError where it has no attention that could be changed.
         """
-        attention = self.model.decoder.attention
-        if intervention.changes_weights and attention is None:
-            raise ExperimentError(
-                "intervene changes the attention, but the model has none; only force= and a patch "
-                "of the state go with it"
-            )
-        check_attention(intervention, attention)
+        if intervention.changes_weights:
+            attention = self.model.decoder.attention
+            if attention is None:
+                raise ExperimentError(
+                    "intervene changes the attention, but the model has none; only force= and a "
+                    "patch of the state go with it"
+                )
+            check_attention(intervention, attention)
         try:
             intervention = self._with_patch(intervention)
         except ValueError as error:
