@@ -349,7 +349,7 @@ def test_corpus_with_a_tokenizer_alone_trains_to_its_report(
     """That of the docs."""
     page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
     (module, config) = re.search(
-        r"```python\n(.*?)```.*?```yaml\n(.*?)```", page, flags=re.DOTALL
+        r"```python\n(import datasets.*?)```.*?```yaml\n(.*?)```", page, flags=re.DOTALL
     ).groups()
     (folder / "my_corpus.py").write_text(module)
     (folder / "my_conf" / "data").mkdir(parents=True)

@@ -79,7 +79,7 @@ CHOICES = {
     "no data": ("data=hub", "data.path and data.dataset are both null"),
     "target": (
         "data._target_=os.system",
-        "data._target_ must be one of attnlab.data.dates.DatesCorpus",
+        "data._target_ must be one of attnlab.data.arithmetic.ModularArithmeticCorpus",
     ),
     "nowhere": ("seed=${nowhere}", "seed: Interpolation key 'nowhere' not found"),
     "environment": (
