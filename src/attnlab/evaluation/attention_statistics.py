@@ -18,8 +18,8 @@ class AttentionStatistics(Metric):
 
     Only real tokens count, `<eos>` among them. A row that does not sum to 1 (local-p attention
     without renormalising) is first divided by its sum, so that all metrics describe the direction
-    of the attention, not its amount. Of weights that may be negative the absolute values are taken:
-    how much a token decides, in which direction ever. With a_ts such a share of target token t on
+    of the attention, not its amount. Negative weights count by their absolute values, which say how
+    much a token decides, in either direction. With a_ts such a share of target token t on
     source token s:
 
     attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 where a row lies on

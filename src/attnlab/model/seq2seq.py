@@ -192,9 +192,9 @@ class Seq2Seq(nn.Module):
         self, patch: Patch, recurrent: RecurrentState, memories: list[Memory]
     ) -> tuple[RecurrentState, list[Memory]]:
         """The first recurrent state and the memories with what another sentence gives to them."""
-        assert patch.source is not None
-        mask = patch.source.source_mask
-        encoded = self.encoder(patch.source.source, mask)
+        assert patch.batch is not None
+        mask = patch.batch.source_mask
+        encoded = self.encoder(patch.batch.source, mask)
         if patch.needs_attention:
             others = self._remember(encoded, mask)
             memories = [

@@ -33,7 +33,7 @@ class Patch:
     keys: Places = field(default_factory=dict)
     values: Places = field(default_factory=dict)
     state: bool = False
-    source: Batch | None = field(default=None, repr=False)  # the other sentence, once it is read
+    batch: Batch | None = field(default=None, repr=False)  # the other sentence, once it is read
 
     def __post_init__(self) -> None:
         if not (self.keys or self.values or self.state):
@@ -48,12 +48,12 @@ class Patch:
         """Whether it takes what an attention looks at."""
         return bool(self.keys or self.values)
 
-    def read(self, source: Batch) -> Patch:
+    def read(self, batch: Batch) -> Patch:
         """The patch with its sentence, a batch of one.
 
         Raises ValueError where it takes a position that the sentence does not have.
         """
-        length = int(source.source_mask.sum())
+        length = int(batch.source_mask.sum())
         for places in (self.keys, self.values):
             for place in () if isinstance(places, str) else places.values():
                 if place >= length:
@@ -61,12 +61,12 @@ class Patch:
                         f"patch must take positions below {length}, the tokens of "
                         f"{self.text!r}, got {place}"
                     )
-        return replace(self, source=source)
+        return replace(self, batch=batch)
 
     def check_source(self, length: int) -> None:
         """Raise ValueError where it does not fit a source of so many tokens."""
-        assert self.source is not None
-        of_other = int(self.source.source_mask.sum())
+        assert self.batch is not None
+        of_other = int(self.batch.source_mask.sum())
         for places in (self.keys, self.values):
             if places == "all" and length != of_other:
                 raise ValueError(

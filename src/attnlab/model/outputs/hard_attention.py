@@ -123,11 +123,11 @@ class HardAttention(Output[AlignedT]):
 
     def forward(self, reading: AlignedT) -> Tensor:
         """The log-probabilities (..., V)."""
-        return self._by_parts(reading, self._marginal, [reading.log_prior])
+        return self._by_parts(reading, self._marginal, reading.log_prior)
 
     def emissions_of(self, reading: AlignedT, labels: Tensor) -> Tensor:
         """log p(label | a_t = i) of labels (...): (..., S)."""
-        return self._by_parts(reading, _of_labels, [labels])
+        return self._by_parts(reading, _of_labels, labels)
 
     def summed_loss(self, reading: AlignedT, labels: Tensor, label_smoothing: float) -> SummedLoss:
         """As `Output.summed_loss`.
@@ -152,7 +152,7 @@ class HardAttention(Output[AlignedT]):
         self,
         reading: AlignedT,
         reduce: Callable[[Tensor, Tensor], Tensor],
-        others: list[Tensor],
+        other: Tensor,
     ) -> Tensor:
         """`reduce` of log p(v | a_t = i), (n, S, V), for n steps at a time: (..., X).
 
@@ -160,13 +160,12 @@ class HardAttention(Output[AlignedT]):
         plain output. It is never built: each part is reduced before the next one.
 
         Args:
-            reduce: what is left of one part, (n, S, V) and the rows of `others` -> (n, X).
-            others: a tensor with the leading axes.
+            reduce: what is left of one part, (n, S, V) and the rows of `other` -> (n, X).
+            other: a tensor with the leading axes.
         """
         leading = reading.row.shape
         row, hidden, token = reading.row.flatten(), reading.hidden, reading.token
         hidden, token = hidden.flatten(0, -2), token.flatten(0, -2)
-        (other,) = others
         other = other.flatten(0, len(leading) - 1)
 
         def reduced(

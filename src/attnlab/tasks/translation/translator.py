@@ -450,7 +450,7 @@ class Translator(Predictor):
     def _with_patch(self, intervention: Intervention) -> Intervention:
         """The intervention with the sentence of its patch read, where it has one."""
         patch = intervention.patch
-        if patch is None or patch.source is not None:
+        if patch is None or patch.batch is not None:
             return intervention
         ids = self.source_tokenizer.encode_ids(cleaned([patch.text], self.cleaning))
         return replace(intervention, patch=patch.read(self._batch(ids, targets=[[]])))
