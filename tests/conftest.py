@@ -56,6 +56,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     # Commands obey these, and MLflow sets them in the process of an earlier test.
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"):
         os.environ.pop(name, None)
+    if "mlflow" in sys.modules:
+        sys.modules["mlflow"].set_tracking_uri(None)
     if item.get_closest_marker("bfloat16") is not None:
         from attnlab.training.hardware import cpu_has_bfloat16
 

@@ -65,12 +65,14 @@ def project(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Path
     write_corpus(folder / "corpus")
     run(folder, warm_python, "train.py", *TRAINED)
     (record,) = (folder / "runs" / "points").glob("*/run/mlflow.json")
-    mlflow.set_tracking_uri(f"sqlite:///{folder}/runs/mlflow.db")
     run_id = json.loads(record.read_text())["run_id"]
     # As in docs/sweeps.md.
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/runs/mlflow.db")
     (model,) = mlflow.get_run(run_id).outputs.model_outputs
     version = mlflow.register_model(f"models:/{model.model_id}", "attnlab").version
     mlflow.MlflowClient().set_registered_model_alias("attnlab", "champion", version)
+    # Later tests would read this database.
+    mlflow.set_tracking_uri(None)
     return folder
 
 
