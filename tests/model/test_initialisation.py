@@ -9,6 +9,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 WIDE = {
     "hidden_size": 32,
@@ -73,3 +74,13 @@ def test_bahdanau_draws_as_appendix_b_says(tiny_model):
     assert float(score.W.weight.detach().std()) == pytest.approx(0.001, rel=0.2)
     assert float(model.output.weight.detach().std()) == pytest.approx(0.01, rel=0.1)
     assert not weights(model, "bias").any()
+
+
+@pytest.mark.parametrize("name", ["uniform", "glorot", "bahdanau"])
+def test_layer_norms_still_normalise(name, tiny_model):
+    model = tiny_model(initialisation=name, encoder="self_attention", decoder="transformer")
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    assert norms
+    for norm in norms:
+        assert (norm.weight == 1).all()
+        assert not norm.bias.any()

@@ -134,8 +134,8 @@ def test_sinusoids_are_the_papers():
     for p in range(5):
         for i in range(3):
             angle = p / 10_000 ** (2 * i / 6)
-            np.testing.assert_allclose(found[0, p, 2 * i], math.sin(angle), rtol=0, atol=1e-7)
-            np.testing.assert_allclose(found[0, p, 2 * i + 1], math.cos(angle), rtol=0, atol=1e-7)
+            np.testing.assert_allclose(found[0, p, 2 * i], math.sin(angle), rtol=0, atol=1e-12)
+            np.testing.assert_allclose(found[0, p, 2 * i + 1], math.cos(angle), rtol=0, atol=1e-12)
 
 
 def test_products_of_turned_vectors_know_their_distance_alone():
@@ -145,14 +145,14 @@ def test_products_of_turned_vectors_know_their_distance_alone():
 
     def product(p: int, q: int) -> torch.Tensor:
         turned = [
-            rotary.turn(torch.tensor([[position]]))(vector)
+            rotary.turn(torch.tensor([[position]]), vector.dtype)(vector)
             for vector, position in ((query, p), (key, q))
         ]
         return (turned[0] * turned[1]).sum()
 
-    torch.testing.assert_close(product(0, 3), product(20, 23), rtol=0, atol=1e-5)
+    torch.testing.assert_close(product(0, 3), product(20, 23), rtol=0, atol=1e-12)
     assert not torch.isclose(product(0, 3), product(0, 4), rtol=0, atol=1e-3)
-    torch.testing.assert_close(product(7, 7), (query * key).sum(), rtol=0, atol=1e-6)
+    torch.testing.assert_close(product(7, 7), (query * key).sum(), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from attnlab.model.attention.score import Score
 class Initialisation(ABC):
     """Draws a model's parameters anew.
 
-    A subclass defines `draw`. Learned scales (g of some scores) should stay; embeddings of pads
-    become zero after it.
+    A subclass defines `draw`. Learned scales (g of some scores, the gains of layer norms) should
+    stay; embeddings of pads become zero after it.
     """
 
     def __call__(self, model: nn.Module) -> None:
@@ -97,10 +97,12 @@ class BahdanauInitialisation(Initialisation):
 def _matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """The matrices and vectors that a model learns, each once, those of each gate apart.
 
-    Embeddings may be tied.
+    Embeddings may be tied. Layer norms are left out: with other gains than 1 they do not normalise.
     """
     for name, parameter in model.named_parameters():
         layer = model.get_submodule(name.rpartition(".")[0])
+        if isinstance(layer, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm):
+            continue
         if isinstance(layer, nn.RNNBase | nn.RNNCellBase):
             yield from ((name, gate) for gate in parameter.split(layer.hidden_size))
         elif parameter.ndim:

@@ -246,7 +246,7 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
         positions = state.position.unsqueeze(1)
         x = self.positions.added(self.scale * token.embedded.unsqueeze(1), positions)
         # 2. Block by block, look at the target so far and at the source.
-        turn = self.positions.turn(positions)
+        turn = self.positions.turn(positions, x.dtype)
         found = []
         for number, block in enumerate(self.blocks):
             before = state.keys[:, number], state.values[:, number]
@@ -271,7 +271,7 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
             return attention(query, memory, positions)
 
         x = self.positions.added(self.scale * tokens, positions)
-        turn = self.positions.turn(positions)
+        turn = self.positions.turn(positions, x.dtype)
         found = []
         for block, own_memory in zip(self.blocks, memory.of_blocks, strict=True):
             found.append(block(x, turn, None, own_memory, ask))

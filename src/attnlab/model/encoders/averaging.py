@@ -75,8 +75,9 @@ class AveragingEncoder(Encoder):
         marked = self.positions.added(self.embedding(source), positions_read(real))
         embedded = self.dropout(marked)  # (B, S, E)
 
-        # 2. Average over each window, as if each sentence stood alone.
-        alone = embedded.masked_fill(not_read, 0).mT  # (B, E, S)
+        # 2. Average over each window, as if each sentence stood alone. On CUDA, torch 2.11 gets the
+        # gradient wrong where the numbers of a row do not lie side by side.
+        alone = embedded.masked_fill(not_read, 0).mT.contiguous()  # (B, E, S)
         outputs = avg_pool1d(alone, self.window, stride=1, padding=self.window // 2).mT
         outputs = outputs.masked_fill(not_read, 0)
         return Encoded(outputs, mean_state(outputs, real))

@@ -137,7 +137,7 @@ class SelfAttentionEncoder(Encoder):
 
         # 2. Block by block, each token looks at all that is read.
         seen = real[:, None, None] if self.padding.recurrence == "skip" else None
-        turn = self.positions.turn(positions)
+        turn = self.positions.turn(positions, x.dtype)
         for block in self.blocks:
             x = block(x, turn, seen)
         outputs = self.norm(x).masked_fill(~real.unsqueeze(2), 0)

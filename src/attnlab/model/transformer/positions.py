@@ -31,8 +31,11 @@ class Positions(nn.Module, ABC):
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
         """The embedded tokens (..., E) with what marks their positions (...)."""
 
-    def turn(self, positions: Tensor) -> Turn:
-        """What self-attention does to queries and keys (B, N, T, d) at positions (B, T)."""
+    def turn(self, positions: Tensor, dtype: torch.dtype) -> Turn:
+        """What self-attention does to queries and keys (B, N, T, d) at positions (B, T).
+
+        dtype: that of the vectors between the blocks.
+        """
         return _as_it_is
 
 
@@ -51,7 +54,7 @@ class Sinusoids(Positions):
         self.size = size
 
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
-        return embedded + sinusoids(positions, self.size).to(embedded.dtype)
+        return embedded + sinusoids(positions, self.size, embedded.dtype)
 
 
 class LearnedPositions(Positions):
@@ -99,8 +102,8 @@ class RotaryPositions(Positions):
     def added(self, embedded: Tensor, positions: Tensor) -> Tensor:
         return embedded
 
-    def turn(self, positions: Tensor) -> Turn:
-        angles = angles_of(positions, self.head_size).unsqueeze(1)  # (B, 1, T, d / 2)
+    def turn(self, positions: Tensor, dtype: torch.dtype) -> Turn:
+        angles = angles_of(positions, self.head_size, dtype).unsqueeze(1)  # (B, 1, T, d / 2)
 
         def turned(vectors: Tensor) -> Tensor:
             cos = angles.cos().to(vectors.dtype)
@@ -163,14 +166,18 @@ def positions_read(real: Tensor) -> Tensor:
     return count_positions(real).masked_fill(~real, 0)
 
 
-def sinusoids(positions: Tensor, size: int) -> Tensor:
+def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     """Sines and cosines of positions (...): (..., E), the sine of each wave before its cosine."""
-    angles = angles_of(positions, size)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+    angles = angles_of(positions, size, dtype)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).to(dtype)
 
 
-def angles_of(positions: Tensor, size: int) -> Tensor:
-    """p / 10000^(2i/size) for positions p (...) and i < size / 2: (..., size / 2)."""
-    i = torch.arange(0, size, 2, device=positions.device)
+def angles_of(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """p / 10000^(2i/size) for positions p (...) and i < size / 2: (..., size / 2).
+
+    dtype: theirs, or float32 where it is a narrower one, which has too few digits for an angle.
+    """
+    exact = torch.promote_types(dtype, torch.float32)
+    i = torch.arange(0, size, 2, device=positions.device, dtype=exact)
     frequencies = torch.exp(i * (-math.log(SLOWEST) / size))
     return positions.unsqueeze(-1) * frequencies
