@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py --data <folder with Multi30k, tokenised>
         [--epochs 10] [--precision bf16 fp32]
-    python benchmarks/memory.py --trained runs/benchmarks/quality/9-1
+    python benchmarks/memory.py --trained runs/benchmarks/quality/multi30k_bahdanau/9-1
 
 Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the
 table says whether they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on; a

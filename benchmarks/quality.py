@@ -1,7 +1,7 @@
 """Quality against processor time: BLEU on the test sentences after whole runs, for several seeds.
 
     python benchmarks/quality.py --data <folder with Multi30k, tokenised>
-        [--epochs 5 9] [--seeds 1 2 3]
+        [--experiment multi30k_vaswani] [--epochs 5 9] [--seeds 1 2 3]
 
 A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs:
 it prepares the data, trains, validates, decodes the test sentences with a beam of 5, and writes its
@@ -16,17 +16,17 @@ import statistics
 from pathlib import Path
 
 from arguments import at_least_one
-from configuration import BAHDANAU, WORK
+from configuration import WORK
 from process_cost import limit_threads
 from results import Row, report
 from running import run_attnlab
 
 
-def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
-    folder = WORK / "quality" / f"{epochs}-{seed}"
+def run(experiment: str, data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
+    folder = WORK / "quality" / experiment / f"{epochs}-{seed}"
     cost, _ = run_attnlab(
         "train.py",
-        *BAHDANAU,
+        f"experiment={experiment}",
         f"data.path={data.resolve()}",
         f"paths.runs={folder}",
         f"hydra.run.dir={folder / 'output'}",
@@ -55,6 +55,9 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
     )
+    parser.add_argument(
+        "--experiment", default="multi30k_bahdanau", help="the preset, as experiment of train.py"
+    )
     parser.add_argument("--epochs", type=at_least_one, nargs="+", default=[5, 9])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument(
@@ -64,7 +67,9 @@ def main() -> None:
     limit_threads()
     rows: list[Row] = []
     for epochs in args.epochs:
-        ours = [run(args.data, epochs, seed, args.overrides) for seed in args.seeds]
+        ours = [
+            run(args.experiment, args.data, epochs, seed, args.overrides) for seed in args.seeds
+        ]
         mean = {
             name: statistics.mean(float(row[name]) for row in ours)
             for name in ("BLEU", "CPU minutes", "peak MB")
@@ -74,7 +79,11 @@ def main() -> None:
     report(
         "quality",
         rows,
-        [f"BLEU as attnlab signs it (tok:none), beam 5, 1,000 test sentences; overrides: {words}"],
+        [
+            f"experiment={args.experiment}",
+            "BLEU as attnlab signs it (tok:none), beam 5, 1,000 test sentences",
+            f"overrides: {words}",
+        ],
     )
 
 

@@ -83,7 +83,7 @@ def test_linear_attention_is_exact_for_vectors_of_any_size(middle):
     query, keys = (middle + 5 * torch.randn(2, n, 6, generator=random) for n in (3, 4))
     query.requires_grad_()
     score = with_identities(6)
-    found = score(query, score.project_keys(keys))
+    found = score(query, score.finish_keys(score.project_keys(keys)))
     torch.testing.assert_close(found.double(), exact(query, keys), rtol=1e-6, atol=1e-5)
 
     (gradient,) = torch.autograd.grad(found.sum(), query)
@@ -94,7 +94,7 @@ def test_linear_attention_is_exact_for_vectors_of_any_size(middle):
 def test_linear_attention_of_products_below_any_float_is_finite():
     score = with_identities(2)
     query, keys = torch.tensor([[[0.0, -300.0]]]), torch.tensor([[[-300.0, 0.0], [0.0, 0.0]]])
-    found = score(query, keys)[0, 0]
+    found = score(query, score.finish_keys(keys))[0, 0]
     assert found.isfinite().all()
     assert found.softmax(-1)[0] < 1e-30
 
@@ -105,7 +105,7 @@ def test_linear_attention_keeps_its_weights_in_half_precision():
     query, keys = (2 * torch.randn(4, n, 64, generator=random) for n in (3, 9))
     score = with_identities(64)
     with torch.autocast("cpu", torch.bfloat16):
-        found = score(query, score.project_keys(keys))
+        found = score(query, score.finish_keys(score.project_keys(keys)))
     assert found.dtype == torch.float32
     wanted = exact(query, keys).softmax(-1)
     assert (found.softmax(-1) - wanted).abs().max() < 0.02 * wanted.max()
@@ -116,7 +116,7 @@ def test_gradient_of_linear_attention_at_zero_is_that_of_both_sides():
     score = with_identities(3).double()
     query = torch.randn(1, 1, 3, generator=torch.Generator().manual_seed(0)).double()
     keys = torch.zeros(1, S, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda keys: score(query, keys), [keys])
+    assert torch.autograd.gradcheck(lambda keys: score(query, score.finish_keys(keys)), [keys])
 
 
 DELTA = Mechanism(WEIGHING["delta_rule"], Part(NoneNormaliser), Part(GlobalScope))

@@ -70,7 +70,7 @@ def test_gradients_of_scores_match_finite_differences(name):
         positions = torch.arange(S).expand(B, S)
         assert right(lambda query: score(query, positions), [given.query], score)
     else:
-        run = lambda query, keys: score(query, score.project_keys(keys))  # noqa: E731
+        run = lambda query, keys: score(query, score.finish_keys(score.project_keys(keys)))  # noqa: E731
         assert right(run, [given.query, given.outputs], score)
 
 

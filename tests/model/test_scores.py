@@ -60,7 +60,8 @@ def test_every_yaml_file_has_an_equation(group, equations):
 @every_score
 def test_score_equals_the_equation_of_its_paper(name):
     score, given = make(name), inputs(name)
-    keys = score.project_keys(POSITIONS if score.by_position else given.outputs)
+    projected = score.project_keys(POSITIONS if score.by_position else given.outputs)
+    keys = score.finish_keys(projected)
     found = score(given.query, keys)
     assert found.shape == (B, T, S)
     w = paper.weights_of(score)

@@ -156,8 +156,8 @@ def test_sped_up_score_alone_is_plain():
     """Outside of a pass, as in `attnlab.Attention`."""
     score = BahdanauScore(3, query_size=2, key_size=4)
     query, keys = torch.randn(1, 2, 2), torch.randn(1, 5, 4)
-    expected = score(query, score.project_keys(keys))
+    expected = score(query, score.finish_keys(score.project_keys(keys)))
     speed_up(score)
     assert isinstance(score.W, FastLinear)
-    assert torch.equal(score(query, score.project_keys(keys)), expected)
+    assert torch.equal(score(query, score.finish_keys(score.project_keys(keys))), expected)
     assert torch.equal(fast_linear(keys, score.U.weight), score.U(keys))

@@ -84,6 +84,11 @@ class Attention(nn.Module):
         """Whether the weights are distributions, in the window of the scope too."""
         return self.rows_sum_to_one and self.scope.keeps_the_sum
 
+    @property
+    def changes_keys(self) -> bool:
+        """Whether a history changes the projected keys from step to step."""
+        return self.history is not None and self.history.changes_keys
+
     def first_past(self, memory: Memory) -> Past | None:
         """What is remembered before the first step; None without a history."""
         return tuple(history.first(memory) for history in self.histories) or None
@@ -91,12 +96,17 @@ class Attention(nn.Module):
     def project(
         self, outputs: Tensor, positions: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, A) and values (B, S, D).
+        """Encoder outputs (B, S, D) and positions (B, S) -> keys (B, S, ...) and values (B, S, D).
+
+        The keys are finished, unless a history is going to change them.
 
         mask: (B, S), False at pads; None where they count as tokens, or where there are none.
         """
         of_keys = positions if self.score.by_position else outputs
-        return self.score.project_source(of_keys, mask), outputs
+        keys = self.score.project_source(of_keys, mask)
+        if not self.changes_keys:
+            keys = self.score.finish_keys(keys)
+        return keys, outputs
 
     @overload
     def forward(self, query: Tensor, memory: Memory, t: Tensor) -> tuple[Tensor, Tensor]: ...
@@ -111,7 +121,7 @@ class Attention(nn.Module):
 
         Args:
             query: (B, T, H).
-            memory: keys (B, S, A) and values (B, S, D), as `project` returned them, and the mask.
+            memory: keys (B, S, ...) and values (B, S, D), as `project` returned them, and the mask.
             t: (B, T), the position of each query in the target.
             past: what is remembered, where this attention has a history; T is then 1.
 
@@ -142,6 +152,8 @@ class Attention(nn.Module):
         # 1. Let the keys know what was seen.
         if self.history is not None and past is not None:
             keys = self.history.change_keys(keys, past)
+        if self.changes_keys:
+            keys = self.score.finish_keys(keys)
         # 2. Score every key, and hide pads and what lies outside of the window.
         scores = self.score(query, keys)  # (B, T, S)
         window = self.scope(query, t, memory.positions, memory.lengths)

@@ -14,8 +14,7 @@ class CosineScore(Score):
 
     Graves et al. 2014, section 3.3.1, with key strength g.
 
-    The keys are normalised at every step, for coverage may have changed them since the last. The
-    cosine of a zero vector, such as a pad that no encoder reads, is 0.
+    The cosine of a zero vector, such as a pad that no encoder reads, is 0.
 
     Args:
         initial_scale: g at the start; with 1, no weight over S tokens could exceed e^2 / (e^2 + S -
@@ -28,5 +27,8 @@ class CosineScore(Score):
         self.projected_key_size = key_size
         self.g = nn.Parameter(torch.tensor(float(initial_scale)))
 
+    def finish_keys(self, keys: Tensor) -> Tensor:
+        return unit(keys)
+
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return self.g * (unit(query) @ unit(keys).transpose(1, 2))
+        return self.g * (unit(query) @ keys.transpose(1, 2))

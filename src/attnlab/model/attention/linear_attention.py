@@ -35,10 +35,13 @@ class LinearAttentionScore(Score):
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.U(keys)
 
+    def finish_keys(self, keys: Tensor) -> Tensor:
+        """phi of the keys, and the logarithm of what it was divided by: (B, S, A + 1)."""
+        return torch.cat(_features(keys), dim=-1)
+
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        # Not in project_keys: a history may have changed the keys since the last step.
         query_features, query_shift = _features(self.W(query))
-        key_features, key_shift = _features(keys)
+        key_features, key_shift = keys[..., :-1], keys[..., -1:]
         product = at_least_float32(query_features @ key_features.transpose(1, 2))  # (B, T, S)
         log_product = product.clamp(min=torch.finfo(torch.float32).tiny).log()
         return log_product + query_shift + key_shift.transpose(1, 2)

@@ -53,6 +53,9 @@ class LinearProjection(Score):
     def project_source(self, keys: Tensor, mask: Tensor | None) -> Tensor:
         return self.score.project_source(self.R(keys), mask)
 
+    def finish_keys(self, keys: Tensor) -> Tensor:
+        return self.score.finish_keys(keys)
+
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return self.score(self.P(query), keys)
 

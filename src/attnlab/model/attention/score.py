@@ -50,9 +50,16 @@ class Score(nn.Module, ABC):
         """
         return self.project_keys(keys)
 
+    def finish_keys(self, keys: Tensor) -> Tensor:
+        """What `forward` reads of projected keys (B, S, A), the keys themselves by default.
+
+        Computed once a batch, or at every step where a history changes the projected keys.
+        """
+        return keys
+
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """query (B, T, H) and projected keys (B, S, A) -> scores (B, T, S)."""
+        """query (B, T, H) and finished keys (B, S, ...) -> scores (B, T, S)."""
 
 
 def refuse_former_names(score: Score) -> None:
