@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from attnlab.config.binding import bind
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
 from attnlab.model.encoders.self_attention import SelfAttentionEncoder
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq
@@ -445,3 +447,40 @@ def test_choices_that_a_transformer_cannot_use_are_refused(replaced, reason):
 def test_alignment_block_that_is_not_there_is_refused():
     with pytest.raises(ExperimentError, match="alignment_block is 3, but there are 2 blocks"):
         transformer(alignment_block=3)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        ([], "but the train split has a target of 12; raise it to 12"),
+        (
+            ["model.decoder.longest=12", "search.max_length=13"],
+            "training.validation_search.max_length lets a search write 100; raise the one to 100, "
+            "or lower the other to 12",
+        ),
+        (
+            ["model.decoder.longest=12", "training.validation_search.max_length=12"],
+            "but search.max_length lets a search write 100",
+        ),
+    ],
+    ids=["data", "validation", "test"],
+)
+def test_targets_beyond_the_learned_positions_are_refused_before_the_training(overrides, reason):
+    learned = ["model.encoder.positions=learned", "model.encoder.longest=9"]
+    experiment = compose(
+        [
+            "experiment=vaswani2017",
+            "tracking=none",
+            *learned,
+            "model.decoder.longest=9",
+            *overrides,
+        ]
+    )
+    split = {"source": {"max_length": 6}, "target": {"max_length": 11}}
+    data = SimpleNamespace(
+        stats={"splits": {"train": split}},
+        source_tokenizer=None,
+        info=SimpleNamespace(has_alignments=False),
+    )
+    with pytest.raises(ExperimentError, match=r"model.decoder.longest is \d+, .*" + reason):
+        experiment.task.check_data(experiment, data)

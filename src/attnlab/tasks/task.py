@@ -197,18 +197,13 @@ class Task(ABC, Generic[DataT]):
 
     def _check_longest_source(self, part: Part[Any], setting: str, data: DataT) -> None:
         """Raise ExperimentError where a source is longer than this setting of a part allows."""
-        # The statistics do not count <eos>, which a model reads.
-        longest = {
-            name: split[self.rows.source_side]["max_length"] + 1
-            for name, split in data.stats["splits"].items()
-        }
-        split = max(longest, key=lambda name: longest[name])
+        split, longest = longest_of(data, self.rows.source_side)
         most = part.values[setting]
-        if longest[split] > most:
+        if longest > most:
             raise ExperimentError(
                 f"{part.path}.{setting} is {most}, the tokens (`<eos>` included) of the longest "
                 f"source that {part.target.__name__} reads, but the {split} split has a source of "
-                f"{longest[split]}; raise it to {longest[split]}"
+                f"{longest}; raise it to {longest}"
             )
 
     @abstractmethod
@@ -356,3 +351,14 @@ class Experiment:
         """Set torch up; raises ExperimentError where this machine lacks the device."""
         self.hardware.check_available()
         self.hardware.apply()
+
+
+def longest_of(data: Any, side: str) -> tuple[str, int]:
+    """The split of prepared data with the longest sentence of a side, and that sentence's tokens.
+
+    Counted is one more than the statistics count: the `<eos>` that an encoder reads, or the `<bos>`
+    that a decoder reads.
+    """
+    longest = {name: split[side]["max_length"] + 1 for name, split in data.stats["splits"].items()}
+    split = max(longest, key=lambda name: longest[name])
+    return split, longest[split]

@@ -36,6 +36,8 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     arguments, on to this one, best as `**others`.
 
     destinations: {choice of `context`: (goes into the cell, goes into the readout)}.
+    longest_target: the name of its setting that limits the tokens of a target, `<bos>` included;
+        None where any target can be read. The setting may be null, too, for no limit.
     attends: False for a decoder that has no attention, and refuses one.
     steps_twice: True for a decoder with a second cell, `second_cell`, which reads the context.
     attention: what it looks back with, and whose weights are shown; None without an attention.
@@ -61,6 +63,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     )
 
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
+    longest_target: ClassVar[str | None] = None
     attends: ClassVar[bool] = True
     steps_twice: ClassVar[bool] = False
 

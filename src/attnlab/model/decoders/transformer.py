@@ -153,6 +153,7 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
     """
 
     destinations: ClassVar = {"blocks": (False, False), "blocks_and_readout": (False, True)}
+    longest_target = "longest"
 
     body: TargetSide  # type: ignore[assignment]  # no cells
 

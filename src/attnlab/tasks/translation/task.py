@@ -24,7 +24,7 @@ from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
 from attnlab.runs.shared_views import View
 from attnlab.search.search import Search, attention_required
-from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
+from attnlab.tasks.task import Experiment, Metrics, Pictured, Task, longest_of
 from attnlab.tasks.translation.settings import (
     FREE_RUNNING,
     PERPLEXITY,
@@ -152,9 +152,11 @@ class Translation(Task[PreparedData]):
                 "training/attention_loss"
             )
         searches = {
-            "validation": ("training.validation_search", experiment.training.validation_search)
+            "validation": ("training.validation_search", experiment.training.validation_search),
+            "test": ("search", experiment.search),
         }
-        for name, (path, search) in (searches | {"test": ("search", experiment.search)}).items():
+        _check_longest_target(experiment, data, dict(searches.values()))
+        for name, (path, search) in searches.items():
             split = data.split(name)
             source = torch.from_numpy(split.source_lengths + 1)  # with <eos>, as the limits count
             too_long = (
@@ -254,6 +256,34 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.report.section import TranslationSection
 
         return TranslationSection()
+
+
+def _check_longest_target(
+    experiment: Experiment, data: PreparedData, searches: Mapping[str, Search]
+) -> None:
+    """Raise ExperimentError where a target is longer than the decoder can write.
+
+    searches: those that write, by their paths in the config.
+    """
+    decoder = experiment.model.values["decoder"]
+    setting = decoder.target.longest_target
+    most = None if setting is None else decoder.values[setting]
+    if most is None:
+        return
+    limit = (
+        f"{decoder.path}.{setting} is {most}, the tokens (`<bos>` included) of the longest target"
+    )
+    split, longest = longest_of(data, "target")
+    if longest > most:
+        raise ExperimentError(
+            f"{limit}, but the {split} split has a target of {longest}; raise it to {longest}"
+        )
+    for path, search in searches.items():
+        if search.max_length > most:
+            raise ExperimentError(
+                f"{limit}, but {path}.max_length lets a search write {search.max_length}; raise "
+                f"the one to {search.max_length}, or lower the other to {most}"
+            )
 
 
 def _decode(
