@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lesson lesson-models oracles settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
+.PHONY: help setup demo lesson lesson-models atlas oracles settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ lesson: $(INSTALLED) ## train the small models of the course, and open a page on
 
 settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json anew
 	$(BIN)/python docs/make_settings.py
+
+atlas: $(INSTALLED) ## train the star of docs/atlas.md, as far as it has no rows yet, and write its tables (ATLAS="--minutes 30 --corpora FOLDER")
+	$(BIN)/python docs/make_atlas.py $(ATLAS)
 
 oracles: $(INSTALLED) ## measure how far the code is from the formulas of its tests, and write the table of docs/oracles.md
 	$(BIN)/python docs/make_oracles.py

@@ -1,0 +1,265 @@
+"""Train every score, all kinds of weights and every history: the tables of docs/atlas.md.
+
+    python docs/make_atlas.py --corpora <folder with sigmorphon2020_kor>
+    python docs/make_atlas.py --minutes 30 --only dates     # goes on where it was stopped
+    python docs/make_atlas.py --minutes 9 --part 3/15       # one of 15 processes
+    python docs/make_atlas.py --pages                       # trains nothing
+
+The star: each score with the default weights and without a history, and with Bahdanau's score and
+with scaled dot each of the other weights, and then each history. A training is a row of
+docs/atlas/rows.csv, from which the page is written; what has a row is not trained again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import torch
+from filelock import FileLock
+
+from attnlab.experiment.composition import compose
+from attnlab.studies.measurements import Point, train
+
+ROOT = Path(__file__).resolve().parent.parent
+CONF = ROOT / "conf"
+PAGE = ROOT / "docs" / "atlas.md"
+ROWS = ROOT / "docs" / "atlas" / "rows.csv"
+BEGIN, END = "<!-- make atlas -->\n", "<!-- end -->\n"
+COLUMNS = (
+    "data",
+    "choice",
+    "seed",
+    "exact_match",
+    "aer",
+    "attention_entropy",
+    "cpu_seconds",
+    "revision",
+    "machine",
+)
+SEEDS = (1, 2, 3)
+# What all trainings share: one validation, at the end, and greedy search.
+COMMON = ("search=greedy", "tracking=none", "hardware.threads=1")
+CENTRES = ("bahdanau", "scaled_dot")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A corpus of the atlas.
+
+    settings: of its trainings; `<corpora>` stands for the folder of the real ones.
+    learnt: the share of test sentences that are right from which on a seed counts as one that
+        learnt the task. It was chosen before the first run.
+    """
+
+    settings: tuple[str, ...]
+    learnt: float
+
+
+TASKS = {
+    "dates": Task(
+        ("data=dates", *(f"training.{name}=500" for name in ("max_steps", "validate_every"))), 0.5
+    ),
+    "copy": Task(
+        ("data=copy", *(f"training.{name}=500" for name in ("max_steps", "validate_every"))), 0.5
+    ),
+    "mqar": Task(
+        ("data=mqar", *(f"training.{name}=1000" for name in ("max_steps", "validate_every"))), 0.5
+    ),
+    "sigmorphon2020_kor": Task(
+        (
+            "data=sigmorphon2020",
+            "data.path=<corpora>/sigmorphon2020_kor",
+            *(f"training.{name}=600" for name in ("max_steps", "validate_every")),
+        ),
+        0.5,
+    ),
+}
+
+
+def choices() -> list[str]:
+    """The points of the star, as overrides."""
+    scores = [f"model/attention={name}" for name in names_in("attention") if name != "none"]
+    arms = [
+        f"model/attention={score} model/{group}={name}"
+        for group, usual in (("normaliser", "softmax"), ("history", "none"))
+        for name in names_in(group)
+        if name != usual
+        for score in CENTRES
+    ]
+    return [*scores, *arms]
+
+
+def names_in(group: str) -> list[str]:
+    return sorted(path.stem for path in (CONF / "model" / group).glob("*.yaml"))
+
+
+def cells(only: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """(data, choice, seed), the first seed of all choices first."""
+    for data in TASKS:
+        if not only or data in only:
+            for seed in SEEDS:
+                for choice in choices():
+                    yield data, choice, seed
+
+
+def overrides(data: str, choice: str, seed: int, corpora: Path) -> list[str]:
+    settings = [each.replace("<corpora>", str(corpora)) for each in TASKS[data].settings]
+    return [*settings, *choice.split(), f"seed={seed}", *COMMON]
+
+
+def rows() -> list[dict[str, str]]:
+    if not ROWS.is_file():
+        return []
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def measured(data: str, choice: str, seed: int, corpora: Path) -> dict[str, str]:
+    """Train a cell, and read its row."""
+    point = Point(choice, seed, compose(overrides(data, choice, seed, corpora)))
+    train(point)
+    metrics = json.loads((point.evaluated() / "metrics.json").read_text(encoding="utf-8"))
+    names = ("exact_match", "aer", "attention_entropy")
+    values = {name: f"{metrics[name]:.6f}" for name in names if name in metrics}
+    of_cell = {"data": data, "choice": choice, "seed": str(seed)}
+    cost = {"cpu_seconds": f"{60 * point.cpu_minutes:.1f}"}
+    return of_cell | values | cost | {"revision": revision(), "machine": machine()}
+
+
+def keep(row: dict[str, str]) -> None:
+    """Append a row; other processes may do so at the same time."""
+    with FileLock(f"{ROWS}.lock"):
+        is_new = not ROWS.is_file()
+        with ROWS.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def train_missing(
+    only: Sequence[str], minutes: float, part: tuple[int, int], corpora: Path
+) -> None:
+    """Train what has no row, until the time is over."""
+    end = time.monotonic() + 60 * minutes
+    known = {(row["data"], row["choice"], int(row["seed"])) for row in rows()}
+    missing = [cell for cell in cells(only) if cell not in known]
+    number, of = part
+    for data, choice, seed in missing[number - 1 :: of]:
+        if time.monotonic() > end:
+            break
+        row = measured(data, choice, seed, corpora)
+        keep(row)
+        print(*row.values(), sep=" | ", flush=True)
+
+
+# The page
+
+
+def write_page() -> None:
+    lines = []
+    for data, task in TASKS.items():
+        lines += section(data, task, [row for row in rows() if row["data"] == data])
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8")
+
+
+def section(data: str, task: Task, found: Sequence[dict[str, str]]) -> list[str]:
+    """The table of a corpus, and how a cell of it is trained."""
+    usual = f"model/attention={CENTRES[0]}"
+    cost_of_usual = [float(row["cpu_seconds"]) for row in found if row["choice"] == usual]
+    command = (
+        f"python pipelines/train.py {' '.join(task.settings)} <choice> seed=<n> {' '.join(COMMON)}"
+    )
+    lines = [f"### {data}", "", "```sh", command, "```", ""]
+    if not found:
+        return [*lines, "Not run yet.", ""]
+    lines += [
+        "| choice | exact match, % | learnt | AER, % | entropy, nats | CPU time |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for choice in choices():
+        of_choice = [row for row in found if row["choice"] == choice]
+        if of_choice:
+            lines.append(line(choice, of_choice, task, cost_of_usual))
+    trained = sorted({f"{row['machine']}, revision {row['revision']}" for row in found})
+    missing = len(choices()) * len(SEEDS) - len(found)
+    left = f" {missing} trainings are not run yet." if missing else ""
+    return [*lines, "", f"{len(found)} trainings; {'; '.join(trained)}.{left}", ""]
+
+
+def line(
+    choice: str, found: Sequence[dict[str, str]], task: Task, cost_of_usual: Sequence[float]
+) -> str:
+    right = [float(row["exact_match"]) for row in found]
+    learnt = sum(share >= task.learnt for share in right)
+    cost = mean(float(row["cpu_seconds"]) for row in found)
+    times = f"{cost / mean(cost_of_usual):.2f}" if cost_of_usual else "–"
+    cells = [
+        f"`{choice}`",
+        percent(right),
+        f"{learnt} of {len(found)}",
+        percent([float(row["aer"]) for row in found if row["aer"]]),
+        numbers([float(row["attention_entropy"]) for row in found if row["attention_entropy"]]),
+        times,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def percent(shares: Sequence[float]) -> str:
+    return numbers([100 * share for share in shares], 1)
+
+
+def numbers(values: Sequence[float], digits: int = 2) -> str:
+    """The mean, and behind it each seed's value."""
+    if not values:
+        return "–"
+    each = ", ".join(f"{value:.{digits}f}" for value in values)
+    return f"**{mean(values):.{digits}f}** ({each})"
+
+
+def machine() -> str:
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"{capability} {platform.machine()} torch {torch.__version__}"
+
+
+def revision() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
+def part(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    return int(number), int(of)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="the real corpora")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="when to stop")
+    parser.add_argument("--only", nargs="+", choices=list(TASKS), default=[], help="these corpora")
+    parser.add_argument("--part", type=part, default=(1, 1), help="3/15: the third of 15 parts")
+    parser.add_argument("--pages", action="store_true", help="only write the page")
+    args = parser.parse_args()
+    if not args.pages:
+        train_missing(args.only, args.minutes, args.part, args.corpora)
+    write_page()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
