@@ -36,8 +36,22 @@ SHARED = Shared()
 
 
 @dataclass(frozen=True)
+class SharedTransformer(Shared):
+    """Sizes of the Transformers, those of `experiment=multi30k_vaswani`."""
+
+    embedding: int = 192
+    blocks: int = 3
+    heads: int = 4
+    feed_forward: int = 384
+    dropout: float = 0.2
+
+
+@dataclass(frozen=True)
 class Peer:
-    """Another system at one of its attentions; environment: its folder under runs/peers."""
+    """Another system at one of its attentions; environment: its folder under runs/peers.
+
+    attention: empty for a Transformer.
+    """
 
     name: str
     environment: str
@@ -60,12 +74,13 @@ class Peer:
         too.
         """
         own = {"attention": self.attention, "input_feeding": self.input_feeding}
+        shared = SHARED if self.attention else SharedTransformer()
         return {
             "task": task,
             "text": str(text),
             "model": str(model),
             "beam": 1,
-            **asdict(SHARED),
+            **asdict(shared),
             **own,
             **more,
         }
@@ -73,7 +88,10 @@ class Peer:
 
 @dataclass(frozen=True)
 class Contestant:
-    """attnlab in one configuration, its peers, and the group of products it stands for."""
+    """attnlab in one configuration, its peers, and the group of products it stands for.
+
+    score: empty for a Transformer, whose products are not counted.
+    """
 
     name: str
     overrides: tuple[str, ...]
@@ -99,7 +117,11 @@ OPENNMT = tuple(
     for attention in ("mlp", "general")
     for fed in (True, False)
 )
-ALL_PEERS = (JOEYNMT, *OPENNMT)
+TRANSFORMERS = (
+    Peer("JoeyNMT Transformer", "joeynmt", "joeynmt_runner.py", "", False),
+    Peer("OpenNMT-py Transformer", "opennmt", "opennmt_runner.py", "", False),
+)
+ALL_PEERS = (JOEYNMT, *OPENNMT, *TRANSFORMERS)
 
 # `experiment=multi30k_bahdanau` is THE configuration. The schedule, Adam's rate and smoothed labels
 # are not what the peers have: the first two cost no time, and smoothing costs attnlab a little.
@@ -144,6 +166,15 @@ CONTESTANTS = (
             attends_first=False,
         )
         for fed in (True, False)
+        for name, precision in PRECISIONS.items()
+    ),
+    *(
+        Contestant(
+            f"attnlab Transformer {name}",
+            ("experiment=multi30k_vaswani", *precision),
+            tuple(peer.name for peer in TRANSFORMERS),
+            score="",
+        )
         for name, precision in PRECISIONS.items()
     ),
 )

@@ -126,7 +126,7 @@ def limits() -> dict[str, float]:
     Each call measures again.
     """
     seconds_of.cache_clear()
-    models = {(c.score, c.input_feeding, c.attends_first) for c in CONTESTANTS}
+    models = {(c.score, c.input_feeding, c.attends_first) for c in CONTESTANTS if c.score}
     return {
         limit_name(score, fed, precision): tokens_per_second(products(score, fed, first), precision)
         for score, fed, first in sorted(models)
@@ -184,7 +184,7 @@ def main() -> None:
     limit_threads()
     allowed = limits()
     rows: dict[str, Row] = {}
-    for contestant in CONTESTANTS:
+    for contestant in (each for each in CONTESTANTS if each.score):
         name = limit_name(contestant.score, contestant.input_feeding, contestant.precision)
         counted = products(contestant.score, contestant.input_feeding, contestant.attends_first)
         flops = flops_per_token(counted)

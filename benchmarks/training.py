@@ -139,7 +139,7 @@ def single(found: Rounds) -> list[Row]:
             key: found.median(name, key) for key in (SPEED, "parameters", "tokens", "peak MB")
         }
         row = {"contestant": name, **row, "spread %": found.spread(name, SPEED)}
-        if name in by_name:
+        if name in by_name and by_name[name].score:
             ours = by_name[name]
             limit = limit_name(ours.score, ours.input_feeding, ours.precision)
             pairs = zip(found.of[name], found.of[LIMITS], strict=True)

@@ -95,7 +95,6 @@ def length(row: list[int], eos: int, pad: int) -> int:
 def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
     """The job as JoeyNMT's own configuration; what is not named has its default."""
     text = Path(job["text"])
-    embeddings = {"embedding_dim": job["embedding"], "scale": False, "dropout": job["dropout"]}
     side = {
         "level": "word",
         "lowercase": False,
@@ -129,30 +128,51 @@ def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
             "validation_freq": never,
             "logging_freq": 100,
         },
-        "model": {
-            "encoder": {
-                "type": "recurrent",
-                "rnn_type": "lstm",
-                "embeddings": dict(embeddings),
-                "hidden_size": job["encoder"],
-                "bidirectional": True,
-                "num_layers": 1,
-                "dropout": job["dropout"],
-            },
-            "decoder": {
-                "type": "recurrent",
-                "rnn_type": "lstm",
-                "embeddings": dict(embeddings),
-                "hidden_size": job["decoder"],
-                "num_layers": 1,
-                "dropout": job["dropout"],
-                "hidden_dropout": job["dropout"],
-                "input_feeding": job["input_feeding"],
-                "init_hidden": "bridge",
-                "attention": job["attention"],
-            },
+        "model": recurrent(job) if job["attention"] else transformer(job),
+    }
+
+
+def recurrent(job: dict[str, Any]) -> dict[str, Any]:
+    embeddings = {"embedding_dim": job["embedding"], "scale": False, "dropout": job["dropout"]}
+    return {
+        "encoder": {
+            "type": "recurrent",
+            "rnn_type": "lstm",
+            "embeddings": dict(embeddings),
+            "hidden_size": job["encoder"],
+            "bidirectional": True,
+            "num_layers": 1,
+            "dropout": job["dropout"],
+        },
+        "decoder": {
+            "type": "recurrent",
+            "rnn_type": "lstm",
+            "embeddings": dict(embeddings),
+            "hidden_size": job["decoder"],
+            "num_layers": 1,
+            "dropout": job["dropout"],
+            "hidden_dropout": job["dropout"],
+            "input_feeding": job["input_feeding"],
+            "init_hidden": "bridge",
+            "attention": job["attention"],
         },
     }
+
+
+def transformer(job: dict[str, Any]) -> dict[str, Any]:
+    """Norms before the sublayers, and one matrix for the target's embedding and the output."""
+    embeddings = {"embedding_dim": job["embedding"], "scale": True, "dropout": job["dropout"]}
+    side = {
+        "type": "transformer",
+        "embeddings": embeddings,
+        "hidden_size": job["embedding"],
+        "num_layers": job["blocks"],
+        "num_heads": job["heads"],
+        "ff_size": job["feed_forward"],
+        "dropout": job["dropout"],
+        "layer_norm": "pre",
+    }
+    return {"tied_softmax": True, "encoder": dict(side), "decoder": dict(side)}
 
 
 def take_given_batches(batches: list[list[int]], split: str) -> None:

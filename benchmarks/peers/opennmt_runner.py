@@ -148,23 +148,45 @@ def settings(job: dict[str, Any], steps: int) -> list[str]:
         "num_workers": 0,
         "batch_size": job["batch_size"],
         "batch_type": "sents",
-        "encoder_type": "brnn",
-        "decoder_type": "rnn",
-        "rnn_type": "LSTM",
-        "layers": 1,
         "word_vec_size": job["embedding"],
-        "hidden_size": job["decoder"],
-        "global_attention": job["attention"],
-        "input_feed": int(job["input_feeding"]),
         "dropout": job["dropout"],
         "attention_dropout": 0,
         "optim": "adam",
         "learning_rate": job["learning_rate"],
         "max_grad_norm": job["clip"],
+        **(recurrent(job) if job["attention"] else transformer(job)),
     }
+    flags = [] if job["attention"] else ["--position_encoding", "--share_decoder_embeddings"]
+    return [
+        *flags,
+        *(part for name, value in options.items() for part in (f"--{name}", str(value))),
+    ]
+
+
+def recurrent(job: dict[str, Any]) -> dict[str, Any]:
     if job["decoder"] != 2 * job["encoder"]:
         raise ValueError("OpenNMT-py splits the decoder's width between the encoder's directions")
-    return [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    return {
+        "encoder_type": "brnn",
+        "decoder_type": "rnn",
+        "rnn_type": "LSTM",
+        "layers": 1,
+        "hidden_size": job["decoder"],
+        "global_attention": job["attention"],
+        "input_feed": int(job["input_feeding"]),
+    }
+
+
+def transformer(job: dict[str, Any]) -> dict[str, Any]:
+    """Its norms stand before the sublayers."""
+    return {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "layers": job["blocks"],
+        "heads": job["heads"],
+        "hidden_size": job["embedding"],
+        "transformer_ff": job["feed_forward"],
+    }
 
 
 def take_given_batches(batches: list[list[int]]) -> None:
