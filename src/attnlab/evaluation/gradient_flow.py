@@ -145,7 +145,7 @@ def encode_by_token(
     if encoder.reverse_source:
         places.reverse()
 
-    outputs = encoder.embedding(source)  # (B, S, E)
+    outputs = encoder.embed(source)  # (B, S, E)
     final_states: list[States] = []
     for number, layer in enumerate(encoder.forward_layers, start=1):
         assert isinstance(layer, nn.RNNBase)

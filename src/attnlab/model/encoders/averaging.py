@@ -6,18 +6,24 @@ Axes: B batch, S source length, E embedding and output, k window.
 from __future__ import annotations
 
 from pydantic import PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import avg_pool1d
 
-from attnlab.batch import PAD, Padding
+from attnlab.batch import Padding
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, check_odd, mean_state
+from attnlab.model.encoders.encoder import (
+    Encoded,
+    VectorEncoder,
+    check_odd,
+    embedding_of,
+    mean_state,
+)
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
 from attnlab.model.transformer.positions import LearnedPositions, positions_read
 
 
-class AveragingEncoder(Encoder):
+class AveragingEncoder(VectorEncoder):
     """h_j = 1/k (e_{j-⌊k/2⌋} + ... + e_{j+⌊k/2⌋}), e_j the sum of token's and position's embedding.
 
     The pooling encoder of Gehring, Auli, Grangier and Dauphin 2017, "A Convolutional Encoder Model
@@ -40,8 +46,6 @@ class AveragingEncoder(Encoder):
 
     longest_source = "longest"
 
-    embedding: nn.Embedding
-
     def __init__(
         self,
         embedding_size: PositiveInt,
@@ -50,29 +54,30 @@ class AveragingEncoder(Encoder):
         word_dropout: Rate,
         dropout: Rate,
         *,
-        source_vocabulary_size: int,
+        source_vocabulary_size: int | None,
         padding: Padding,
     ) -> None:
         super().__init__()
         check_odd("window", window)
         self.padding = padding
         self.window = window
+        self.vector_size = embedding_size
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
-        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.embedding = embedding_of(source_vocabulary_size, embedding_size)
         self.positions = LearnedPositions(embedding_size, longest, "model.encoder.longest")
         self.dropout = dropout_of_words(word_dropout, dropout)
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
-        """Return the encoded source: source (B, S) and its mask (B, S).
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the means of vectors (B, S, E), with the mask (B, S).
 
         Outputs at skipped pads are zero. Raises ExperimentError for a source that is too long.
         """
-        # 1. Embed the tokens and their positions.
+        # 1. Mark the positions of the vectors.
         real = tokens_read(source_mask, self.padding)
         not_read = ~real.unsqueeze(2)  # (B, S, 1)
-        marked = self.positions.added(self.embedding(source), positions_read(real))
+        marked = self.positions.added(vectors, positions_read(real))
         embedded = self.dropout(marked)  # (B, S, E)
 
         # 2. Average over each window, as if each sentence stood alone. On CUDA, torch 2.11 gets the

@@ -6,16 +6,16 @@ Axes: B batch, S source length, E embedding and output.
 from __future__ import annotations
 
 from pydantic import PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.batch import PAD, Padding
+from attnlab.batch import Padding
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
+from attnlab.model.encoders.encoder import Encoded, VectorEncoder, embedding_of, mean_state
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
 
 
-class BagOfWordsEncoder(Encoder):
+class BagOfWordsEncoder(VectorEncoder):
     """h_j = e(x_j): no token knows of another, nor where it stands.
 
     The final state is the mean of the embeddings, in which the order of a sentence is lost (the
@@ -30,28 +30,27 @@ class BagOfWordsEncoder(Encoder):
         dropout: on the embeddings.
     """
 
-    embedding: nn.Embedding
-
     def __init__(
         self,
         embedding_size: PositiveInt,
         word_dropout: Rate,
         dropout: Rate,
         *,
-        source_vocabulary_size: int,
+        source_vocabulary_size: int | None,
         padding: Padding,
     ) -> None:
         super().__init__()
         self.padding = padding
+        self.vector_size = embedding_size
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
-        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.embedding = embedding_of(source_vocabulary_size, embedding_size)
         self.dropout = dropout_of_words(word_dropout, dropout)
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
-        """Return the encoded source: source (B, S) and its mask (B, S)."""
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return vectors (B, S, E) and their mean, with the mask (B, S)."""
         real = tokens_read(source_mask, self.padding)
         # An output layer that shares the embedding's weights learns those of pads, too.
-        embedded = self.embedding(source).masked_fill(~real.unsqueeze(2), 0)  # (B, S, E)
+        embedded = vectors.masked_fill(~real.unsqueeze(2), 0)  # (B, S, E)
         outputs = self.dropout(embedded)
         return Encoded(outputs, mean_state(outputs, real))

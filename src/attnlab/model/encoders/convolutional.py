@@ -14,7 +14,13 @@ from torch.nn.functional import glu
 
 from attnlab.batch import PAD, Padding
 from attnlab.model.dropout import Dropout, Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, check_odd, mean_state
+from attnlab.model.encoders.encoder import (
+    Encoded,
+    VectorEncoder,
+    check_odd,
+    embedding_of,
+    mean_state,
+)
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
 from attnlab.model.transformer.positions import LearnedPositions, positions_read
@@ -22,7 +28,7 @@ from attnlab.model.transformer.positions import LearnedPositions, positions_read
 HALF = math.sqrt(0.5)  # the sum of two alike vectors, times this, varies as each of them
 
 
-class ConvolutionalEncoder(Encoder):
+class ConvolutionalEncoder(VectorEncoder):
     """The encoder of ConvS2S: each block sees k tokens, so that L of them see L (k - 1) + 1.
 
     With e_j the sum of the embeddings of token j and of its position,
@@ -53,8 +59,6 @@ class ConvolutionalEncoder(Encoder):
 
     longest_source = "longest"
 
-    embedding: nn.Embedding
-
     def __init__(
         self,
         embedding_size: PositiveInt,
@@ -66,16 +70,17 @@ class ConvolutionalEncoder(Encoder):
         dropout: Rate,
         block_dropout: Rate,
         *,
-        source_vocabulary_size: int,
+        source_vocabulary_size: int | None,
         padding: Padding,
     ) -> None:
         super().__init__()
         check_odd("kernel", kernel)
         self.padding = padding
+        self.vector_size = embedding_size
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
-        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.embedding = embedding_of(source_vocabulary_size, embedding_size)
         self.positions = LearnedPositions(embedding_size, longest, "model.encoder.longest")
         self.dropout = dropout_of_words(word_dropout, dropout)
         self.block_dropout = Dropout(block_dropout)
@@ -87,15 +92,15 @@ class ConvolutionalEncoder(Encoder):
         self.W_out = nn.Linear(hidden_size, embedding_size)
         self._draw(1 - dropout, 1 - block_dropout)
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
-        """Return the encoded source: source (B, S) and its mask (B, S).
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the convolutions of vectors (B, S, E), with the mask (B, S).
 
         Outputs at skipped pads are zero. Raises ExperimentError for a source that is too long.
         """
-        # 1. Embed the tokens and their positions.
+        # 1. Mark the positions of the vectors.
         real = tokens_read(source_mask, self.padding)
         not_read = ~real.unsqueeze(2)  # (B, S, 1)
-        marked = self.positions.added(self.embedding(source), positions_read(real))
+        marked = self.positions.added(vectors, positions_read(real))
         embedded = self.dropout(marked)  # (B, S, E)
 
         # 2. Convolve, block by block, as if each sentence stood alone.
@@ -116,9 +121,11 @@ class ConvolutionalEncoder(Encoder):
         kept, kept_by_blocks: what dropout leaves of the embeddings, and of a convolution's input.
         """
         for vectors in (self.embedding, self.positions.vectors):
-            nn.init.normal_(vectors.weight, std=0.1)
-        with torch.no_grad():
-            self.embedding.weight[PAD].zero_()
+            if vectors is not None:
+                nn.init.normal_(vectors.weight, std=0.1)
+        if self.embedding is not None:
+            with torch.no_grad():
+                self.embedding.weight[PAD].zero_()
 
         nn.init.normal_(self.W_in.weight, std=math.sqrt(kept / self.W_in.in_features))
         nn.init.normal_(self.W_out.weight, std=math.sqrt(1 / self.W_out.in_features))

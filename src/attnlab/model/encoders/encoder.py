@@ -1,6 +1,6 @@
 """Encoder: the base class of all encoders, and what an encoder returns.
 
-Axes: B batch, S source length, D encoder output, L layers.
+Axes: B batch, S source length, E vectors that are read, D encoder output, L layers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from attnlab.batch import PAD
 from attnlab.model.recurrence import RecurrentState, StateShape
 
 
@@ -43,6 +44,16 @@ def mean_state(outputs: Tensor, real: Tensor) -> RecurrentState:
     """
     mean = outputs.sum(1) / real.sum(1, keepdim=True)  # (B, D)
     return RecurrentState(mean.unsqueeze(0))
+
+
+def embedding_of(source_vocabulary_size: int | None, size: int) -> nn.Embedding | None:
+    """The embedding of the source tokens; None for the upper part of a stack, which embeds nothing.
+
+    source_vocabulary_size: None for such a part.
+    """
+    if source_vocabulary_size is None:
+        return None
+    return nn.Embedding(source_vocabulary_size, size, padding_idx=PAD)
 
 
 def check_odd(setting: str, tokens: int) -> None:
@@ -98,5 +109,40 @@ class Encoder(nn.Module, ABC):
 
         Args:
             source: (B, S) long, token ids.
+            source_mask: (B, S) bool, True at real tokens.
+        """
+
+
+class VectorEncoder(Encoder):
+    """An encoder whose layers read vectors: those of its embedding, or those of another encoder.
+
+    The second kind makes it the upper part of a `StackedEncoder`, which then gives it None for
+    `source_vocabulary_size`: there it has no `embedding`.
+
+    A subclass sets `vector_size`, too, and defines `read_vectors` in place of `forward`.
+
+    vector_size: width E of the vectors that it reads.
+    """
+
+    vector_size: int
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the encoded source: source (B, S) and its mask (B, S)."""
+        return self.read_vectors(self.embed(source), source_mask)
+
+    def embed(self, source: Tensor) -> Tensor:
+        """The embeddings of token ids: source (B, S) -> (B, S, E)."""
+        assert self.embedding is not None, "the upper part of a stack embeds nothing"
+        embedded: Tensor = self.embedding(source)
+        return embedded
+
+    @abstractmethod
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return what the layers make of a vector for each token.
+
+        What is promised of pads in `Encoder.forward` holds here, too, whatever their vectors are.
+
+        Args:
+            vectors: (B, S, E).
             source_mask: (B, S) bool, True at real tokens.
         """

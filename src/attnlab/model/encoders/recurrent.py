@@ -12,14 +12,14 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.batch import PAD, Padding
+from attnlab.batch import Padding
 from attnlab.model.dropout import Dropout, Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.encoders.encoder import Encoded, VectorEncoder, embedding_of
 from attnlab.model.pads import flip_real, pads_last, read_real, reorder, states_of, tokens_read
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
 
-class RecurrentEncoder(Encoder):
+class RecurrentEncoder(VectorEncoder):
     """A stack of recurrent layers over the embedded source.
 
     Bahdanau et al. 2015, section 3.2, with two directions. The final state is, of each layer, that
@@ -45,8 +45,6 @@ class RecurrentEncoder(Encoder):
             theirs.
     """
 
-    embedding: nn.Embedding
-
     def __init__(
         self,
         cell: Literal["rnn", "gru", "lstm"],
@@ -61,7 +59,7 @@ class RecurrentEncoder(Encoder):
         layer_dropout: Rate,
         output_dropout: Rate,
         *,
-        source_vocabulary_size: int,
+        source_vocabulary_size: int | None,
         padding: Padding,
     ) -> None:
         super().__init__()
@@ -74,13 +72,14 @@ class RecurrentEncoder(Encoder):
         self.merge = merge
         self.reverse_source = reverse_source
         self.hidden_size = hidden_size
+        self.vector_size = embedding_size
 
         is_joined = bidirectional and merge == "concatenate"
         self.output_size = 2 * hidden_size if is_joined else hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.backward_size = hidden_size if bidirectional else 0
 
-        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.embedding = embedding_of(source_vocabulary_size, embedding_size)
         self.dropout = dropout_of_words(word_dropout, dropout)
         self.layer_dropout = Dropout(layer_dropout)
         self.output_dropout = Dropout(output_dropout)
@@ -94,12 +93,12 @@ class RecurrentEncoder(Encoder):
             CELLS[cell](size, hidden_size, batch_first=True) for size in backward_sizes
         )
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
-        """Return the encoded source: source (B, S) and its mask (B, S).
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return what the layers make of vectors (B, S, E), with the mask (B, S).
 
         Where pads are skipped, outputs at pads are zero and no state ever sees one.
         """
-        x = self.dropout(self.embedding(source))  # (B, S, E)
+        x = self.dropout(vectors)  # (B, S, E)
         # 1. Real tokens first; where pads are read, they all count as real.
         skips = self.padding.recurrence == "skip"
         real = tokens_read(source_mask, self.padding)

@@ -10,9 +10,9 @@ import math
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.batch import PAD, Padding
+from attnlab.batch import Padding
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.encoders.encoder import Encoded, Encoder, mean_state
+from attnlab.model.encoders.encoder import Encoded, VectorEncoder, embedding_of, mean_state
 from attnlab.model.pads import tokens_read
 from attnlab.model.recurrence import StateShape
 from attnlab.model.transformer.layers import (
@@ -59,7 +59,7 @@ class EncoderBlock(nn.Module):
         return self.around_feed_forward.leave(x, found)
 
 
-class SelfAttentionEncoder(Encoder):
+class SelfAttentionEncoder(VectorEncoder):
     """Blocks in which each token looks at all others (Vaswani et al. 2017, section 3.1).
 
     The final state is the mean of the outputs over the real tokens; the paper has none.
@@ -81,8 +81,6 @@ class SelfAttentionEncoder(Encoder):
 
     longest_source = "longest"
 
-    embedding: nn.Embedding
-
     def __init__(
         self,
         embedding_size: PositiveInt,
@@ -96,16 +94,18 @@ class SelfAttentionEncoder(Encoder):
         dropout: Rate,
         block_dropout: Rate,
         *,
-        source_vocabulary_size: int,
+        source_vocabulary_size: int | None,
         padding: Padding,
     ) -> None:
         super().__init__()
         self.padding = padding
+        self.vector_size = embedding_size
         self.output_size = embedding_size
         self.state_shape = StateShape(layers=1, size=embedding_size, has_cell=False)
 
-        self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
-        draw_scaled(self.embedding)
+        self.embedding = embedding_of(source_vocabulary_size, embedding_size)
+        if self.embedding is not None:
+            draw_scaled(self.embedding)
         self.scale = math.sqrt(embedding_size)
         self.positions = positions_of(
             positions, embedding_size, self_attention_heads, longest, "model.encoder.longest"
@@ -123,17 +123,20 @@ class SelfAttentionEncoder(Encoder):
         )
         self.norm = last_norm(embedding_size, norm)
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
-        """Return the encoded source: source (B, S) and its mask (B, S).
+    def embed(self, source: Tensor) -> Tensor:
+        """The scaled embeddings of token ids: source (B, S) -> (B, S, E)."""
+        return self.scale * super().embed(source)
+
+    def read_vectors(self, vectors: Tensor, source_mask: Tensor) -> Encoded:
+        """Return what the blocks make of vectors (B, S, E), with the mask (B, S).
 
         Where pads are skipped, no token looks at one, and outputs at pads are zero; where they are
         read, they are tokens like others.
         """
-        # 1. Embed, and mark the positions of all that is read.
+        # 1. Mark the positions of all that is read.
         real = tokens_read(source_mask, self.padding)
         positions = positions_read(real)
-        x = self.positions.added(self.scale * self.embedding(source), positions)
-        x = self.dropout(x)
+        x = self.dropout(self.positions.added(vectors, positions))
 
         # 2. Block by block, each token looks at all that is read.
         seen = real[:, None, None] if self.padding.recurrence == "skip" else None
