@@ -90,11 +90,20 @@ def usual_first(group: str) -> list[str]:
 def _file(path: str) -> Any:
     """The content of a file, over that of a file of its own group that it builds on."""
     content = yaml.safe_load((CONF / "model" / f"{path}.yaml").read_text(encoding="utf-8"))
-    entries = content.get("defaults", [])
-    bases = [entry for entry in entries if isinstance(entry, str) and entry != "_self_"]
-    for base in bases:
-        del content["defaults"]  # it names nothing else
-        content = _file(f"{path.rpartition('/')[0]}/{base}") | content
+    group = path.rpartition("/")[0]
+    for entry in content.pop("defaults", []):
+        if entry == "_self_":
+            continue
+        if isinstance(entry, str):
+            content = _file(f"{group}/{entry}") | content
+            continue
+        for name, choice in entry.items():
+            # `/model/encoder@first` stands inside this section, any other group beside it.
+            inner = name.partition(f"/model/{group}@")[2]
+            if inner:
+                content[inner] = _file(f"{group}/{choice}") | content.get(inner, {})
+            else:
+                content.setdefault("defaults", []).append({name: choice})
     return content
 
 
@@ -145,8 +154,23 @@ def part_of(
     node = _section(group, name)
     if node is None:
         return None
-    node = node | {key: size for key, size in sizes.items() if key in node} | values
-    return Part(class_named(node.pop("_target_"), object), f"model.{group}", **node)
+    return _as_part(_with_sizes(node, sizes) | values, f"model.{group}")
+
+
+def _with_sizes(node: Mapping[str, Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """A node with those of the sizes that it has, and likewise the nodes inside it."""
+    resized = {}
+    for key, value in node.items():
+        resized[key] = _with_sizes(value, sizes) if isinstance(value, dict) else value
+    return resized | {key: size for key, size in sizes.items() if key in node}
+
+
+def _as_part(node: Mapping[str, Any], path: str) -> Part[Any]:
+    """A node as a Part, and those inside it too."""
+    values = {}
+    for key, value in node.items():
+        values[key] = _as_part(value, f"{path}.{key}") if isinstance(value, dict) else value
+    return Part(class_named(values.pop("_target_"), object), path, **values)
 
 
 def attends(decoder: str) -> bool:
@@ -168,10 +192,8 @@ def config_of(variant: Variant) -> dict[str, Any]:
     model = composed(choices_of(variant))
     for group, node in model.items():
         if isinstance(node, dict):
-            small = {name: value for name, value in SMALL.items() if name in node}
-            if "hidden_size" in node:
-                small["hidden_size"] = ENCODER_SIZE if group == "encoder" else QUERY_SIZE
-            model[group] = node | small
+            units = ENCODER_SIZE if group == "encoder" else QUERY_SIZE
+            model[group] = _with_sizes(node, SMALL | {"hidden_size": units})
     return model
 
 

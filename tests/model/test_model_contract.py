@@ -32,6 +32,8 @@ SPECIAL = [
     Variant("attention", "none"),
     Variant("decoder", "step_then_attend"),
     Variant("decoder", "no_attention"),
+    Variant("encoder", "lstm"),
+    Variant("encoder", "stacked"),
 ]
 SPECIAL += [
     Variant("history", "coverage", "step_then_attend"),

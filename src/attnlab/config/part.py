@@ -45,6 +45,13 @@ class Part(Generic[T]):
         accepted = accepted_runtime_arguments(self.target, runtime)
         return construct(self.target, self.path, self.values | accepted, first)
 
+    def with_inner_parts(self) -> Iterator[Part[Any]]:
+        """The Part itself, and each one among its values and theirs."""
+        yield self
+        for value in self.values.values():
+            if isinstance(value, Part):
+                yield from value.with_inner_parts()
+
 
 def construct(
     target: type[T], path: str, arguments: Mapping[str, Any], first: Sequence[Any] = ()

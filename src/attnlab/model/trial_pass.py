@@ -20,6 +20,7 @@ from attnlab.config.identity import PACKAGE
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.encoders.stacked import StackedEncoder
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState
@@ -121,7 +122,7 @@ def _checked_parts(model: nn.Module) -> Iterator[None]:
     handles = []
     for part in model.modules():
         for kind, check in CHECKS.items():
-            if isinstance(part, kind) and not _is_ours(part):
+            if isinstance(part, kind) and not _is_ours_alone(part):
                 handles.append(part.register_forward_hook(check))
     try:
         yield
@@ -139,9 +140,12 @@ def _check_pads(model: nn.Module, padding: Padding) -> None:
     is_real = batch.source_mask[shorter]
     alone = batch.source[shorter, is_real].unsqueeze(0)
 
+    uppers = [each.then for each in model.modules() if isinstance(each, StackedEncoder)]
     for encoder in model.modules():
-        if not isinstance(encoder, Encoder) or _is_ours(encoder):
+        if not isinstance(encoder, Encoder) or _is_ours_alone(encoder):
             continue
+        if encoder in uppers:
+            continue  # it reads no tokens; its stack, which gives its vectors, is checked
         encoder.eval()  # without dropout
         with torch.no_grad():
             padded = encoder(batch.source, batch.source_mask)
@@ -170,8 +174,10 @@ def _has_same_state(batch: RecurrentState, row: int, alone: RecurrentState) -> b
     return torch.allclose(in_batch.cell, alone.cell, atol=1e-3)
 
 
-def _is_ours(part: nn.Module) -> bool:
-    return type(part).__module__.partition(".")[0] == PACKAGE
+def _is_ours_alone(part: nn.Module) -> bool:
+    """Whether a part is attnlab's, and so is each encoder that it is made of."""
+    parts = [part, *(inner for inner in part.modules() if isinstance(inner, Encoder))]
+    return all(type(each).__module__.partition(".")[0] == PACKAGE for each in parts)
 
 
 def _check_score(score: nn.Module, inputs: tuple[Tensor, Tensor], scores: Any) -> None:

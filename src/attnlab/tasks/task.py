@@ -188,12 +188,13 @@ class Task(ABC, Generic[DataT]):
     def check_data(self, experiment: Experiment, data: DataT) -> None:
         """Raise ExperimentError where the model could not read some sentence of the data."""
         for section in ("attention", "encoder"):
-            part = experiment.model.values.get(section)
-            if part is None:
+            chosen = experiment.model.values.get(section)
+            if chosen is None:
                 continue
-            setting = getattr(part.target, "longest_source", None)
-            if setting is not None and part.values[setting] is not None:
-                self._check_longest_source(part, setting, data)
+            for part in chosen.with_inner_parts():
+                setting = getattr(part.target, "longest_source", None)
+                if setting is not None and part.values[setting] is not None:
+                    self._check_longest_source(part, setting, data)
 
     def _check_longest_source(self, part: Part[Any], setting: str, data: DataT) -> None:
         """Raise ExperimentError where a source is longer than this setting of a part allows."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
+from attnlab.model.encoders.encoder import Encoder
 
 Recurrence = Literal["skip", "read"]
 
@@ -17,22 +18,30 @@ Recurrence = Literal["skip", "read"]
 def recurrence_at_pads(encoder: Any, wanted: Recurrence | None) -> Iterator[Recurrence | None]:
     """Let the encoder skip or read pads meanwhile, and yield what it does.
 
+    The parts of a stack do so together.
+
     wanted: None for what it was trained with. It yields None for an encoder that does not go by a
         `Padding`, such as one from outside.
 
     Raises ExperimentError for a wish to such an encoder.
     """
-    own = getattr(encoder, "padding", None)
-    if not isinstance(own, Padding):
+    parts = [part for part in encoder.modules() if isinstance(part, Encoder)]
+    for part in parts:
+        if isinstance(getattr(part, "padding", None), Padding):
+            continue
         if wanted is not None:
             raise ExperimentError(
-                f"recurrence: {type(encoder).__name__} has no recurrence that reads or skips "
+                f"recurrence: {type(part).__name__} has no recurrence that reads or skips "
                 "pads; leave it out"
             )
         yield None
         return
-    encoder.padding = own if wanted is None else replace(own, recurrence=wanted)
+
+    own = encoder.padding
+    for part in parts:
+        part.padding = own if wanted is None else replace(own, recurrence=wanted)
     try:
         yield encoder.padding.recurrence
     finally:
-        encoder.padding = own
+        for part in parts:
+            part.padding = own

@@ -1,0 +1,69 @@
+"""Stacked encoder: one encoder over the vectors of another.
+
+Axes: B batch, S source length, D vectors of the first part, E vectors that the upper part reads.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from attnlab.batch import Padding
+from attnlab.config.part import Part
+from attnlab.model.encoders.encoder import Encoded, Encoder, VectorEncoder
+from attnlab.model.transformer.positions import LearnedPositions
+
+
+class StackedEncoder(Encoder):
+    """h = then(x), x = first(source), or x = W first(source) + b where the two differ in width.
+
+    The first part embeds the tokens; the upper one reads the vectors of the first in place of
+    embeddings, with positions of its own where it has some. Outputs, final state and backward state
+    are the upper part's. Any part may be of any kind: self-attention over a recurrence is the
+    cascaded encoder of Chen et al. 2018, "The Best of Both Worlds", section 6.2, whose first part
+    was trained before and stays as it is; here both are trained together.
+
+    A stack may be the first part of another one, for three parts and more.
+
+    Args:
+        first: the encoder that embeds the tokens, of any kind.
+        then: the encoder over it. Its `embedding_size` is the width E of what it reads.
+    """
+
+    def __init__(
+        self,
+        first: Part[Encoder],
+        then: Part[VectorEncoder],
+        *,
+        source_vocabulary_size: int,
+        padding: Padding,
+    ) -> None:
+        super().__init__()
+        self.padding = padding
+        self.first: Encoder = first(source_vocabulary_size=source_vocabulary_size, padding=padding)
+        self.then: VectorEncoder = then(source_vocabulary_size=None, padding=padding)
+        for part, encoder in ((first, self.first), (then, self.then)):
+            _name_limit(encoder, part.path)
+
+        self.embedding = self.first.embedding
+        self.output_size = self.then.output_size
+        self.state_shape = self.then.state_shape
+        self.backward_size = self.then.backward_size
+
+        given, read = self.first.output_size, self.then.vector_size
+        self.W_between = nn.Identity() if given == read else nn.Linear(given, read)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """Return the encoded source: source (B, S) and its mask (B, S).
+
+        Raises ExperimentError for a source that is longer than one of the parts can read.
+        """
+        below = self.first(source, source_mask).outputs  # (B, S, D)
+        vectors = self.W_between(below)  # (B, S, E)
+        return self.then.read_vectors(vectors, source_mask)
+
+
+def _name_limit(encoder: Encoder, path: str) -> None:
+    """Let the refusal of a long source name the setting by its place in the stack."""
+    positions = getattr(encoder, "positions", None)
+    if isinstance(positions, LearnedPositions):
+        positions.path = f"{path}.longest"
