@@ -46,6 +46,7 @@ def test_default_choices_of_a_preset_are_those_of_hydra(preset: str | None) -> N
         ["padding=unmasked", "hardware=ddp_cpu", "search=sample"],
         ["model/attention=none", "model/encoder=rnn", "training/schedule=plateau"],
         ["task=classification", "data=sst2", "data/tokenizer=bpe"],
+        ["model/encoder=stacked", "model/encoder@model.encoder.first=gru"],
         ["model.encoder.dropout=0.5", "training.max_steps=7", "data.limit=5"],
     ],
 )

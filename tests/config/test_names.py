@@ -30,6 +30,16 @@ NAMES = {
     ],
     "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
     "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
+    "bahdanau · stacked · dates · seed 1": ["model/encoder=stacked"],
+    "bahdanau · stacked · encoder first convolutional · encoder then gru · dates · seed 1": [
+        "model/encoder=stacked",
+        "model/encoder@model.encoder.first=convolutional",
+        "model/encoder@model.encoder.then=gru",
+    ],
+    "bahdanau · stacked · encoder then blocks 1 · dates · seed 1": [
+        "model/encoder=stacked",
+        "model.encoder.then.blocks=1",
+    ],
     # Its readout is no choice
     "bahdanau · step_then_attend · dates · seed 1": ["model/decoder=step_then_attend"],
     "bahdanau · step_then_attend · readout tanh · dates · seed 1": [

@@ -29,6 +29,13 @@ def overrides_of(*given: str, folders: tuple[Path, ...] = (CONF,)) -> list[str]:
         ["data=copy", "data/tokenizer@data.source_tokenizer=word"],
         ["task=classification", "data=sst2", "model.encoder.hidden_size=32"],
         ["experiment=multi30k_small", "data.path=corpus", "model/attention=dot"],
+        ["model/encoder=stacked"],
+        [
+            "model/encoder=stacked",
+            "model/encoder@model.encoder.first=convolutional",
+            "model/encoder@model.encoder.then=gru",
+            "model.encoder.then.embedding_size=64",
+        ],
         ["debug=profile"],
         ["callbacks=[device_stats,lr_monitor]", "callbacks.lr_monitor.logging_interval=epoch"],
         ["data.source_locales=[en_US]", "+tracking.tags.team=a"],

@@ -48,6 +48,13 @@ def test_changed_setting_is_a_param_by_its_path():
     }
 
 
+def test_parts_of_a_stack_are_params_by_their_places():
+    params = shown("model/encoder=stacked", "model/encoder@model.encoder.then=gru")
+    assert params["encoder"] == "stacked"
+    parts = {name: value for name, value in params.items() if "." in name}
+    assert parts == {"model.encoder.first": "lstm", "model.encoder.then": "gru"}
+
+
 def test_what_a_sweep_varies_is_a_param_also_where_it_is_the_default():
     config = compose(["training.teacher_forcing.ratio=1.0"]).logged
     assert "training.teacher_forcing.ratio" not in shown_params(config)

@@ -53,10 +53,12 @@ def conf_file(group: str, choice: str, folders: tuple[Path, ...] = (CONF,)) -> C
     text = path.read_text(encoding="utf-8")
     content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
 
+    package = re.search(r"^# @package (\S+)$", text, re.MULTILINE)
+    place = group.replace("/", ".") if package is None else package[1].replace("_global_", "")
     found = ConfFile({}, {}, {})
     for entry in content.pop("defaults", []):
         if isinstance(entry, Mapping):
-            found = _with_choices(found, group, entry)
+            found = _with_choices(found, group, place, entry)
         elif entry != "_self_":
             base = conf_file(group, entry, folders)
             found = ConfFile(
@@ -66,17 +68,17 @@ def conf_file(group: str, choice: str, folders: tuple[Path, ...] = (CONF,)) -> C
                 bases=found.bases + 1 + base.bases,
             )
 
-    package = re.search(r"^# @package (\S+)$", text, re.MULTILINE)
-    place = group.replace("/", ".") if package is None else package[1].replace("_global_", "")
     for key in reversed(place.split(".") if place else []):
         content = {key: content}
     return found._replace(values=merged(found.values, content))
 
 
-def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfFile:
+def _with_choices(file: ConfFile, group: str, package: str, entry: Mapping[str, Any]) -> ConfFile:
     """The file with one more entry of its defaults list.
 
     An entry is `{"encoder": "gru"}` or `{"override /model/encoder": "lstm"}`.
+
+    package: the file's own place in the config, empty for the top.
     """
     defaults, overrides = dict(file.defaults), dict(file.overrides)
     for key, choice in entry.items():
@@ -93,9 +95,8 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, Any]) -> ConfF
         elif group:
             name = f"{group}/{name}"
         # For another place: `tokenizer@source_tokenizer` is `data/tokenizer@data.source_tokenizer`.
-        if "@" in name and not is_whole_name and group:
-            above = group.replace("/", ".")
-            name = name.replace("@", f"@{above}.")
+        if package:
+            name = name.replace("@", f"@{package}.")
 
         if is_override:
             overrides[name] = choice
@@ -152,8 +153,8 @@ def written_by(choices: Mapping[str, str], folders: tuple[Path, ...] = (CONF,)) 
         `data/tokenizer@data.source_tokenizer`.
     """
     written: Any = {}
-    # A file goes over those of the groups inside it.
-    inner_first = sorted(choices, key=lambda group: -group.count("/"))
+    # A file goes over those of the groups inside it, and of those for a place inside it.
+    inner_first = sorted(choices, key=_depth, reverse=True)
     for group in inner_first:
         if group not in _OVER_ALL:
             written = merged(written, _values_of(group, choices[group], folders))
@@ -162,6 +163,12 @@ def written_by(choices: Mapping[str, str], folders: tuple[Path, ...] = (CONF,)) 
         if group in choices:
             written = merged(written, _values_of(group, choices[group], folders))
     return written
+
+
+def _depth(group: str) -> tuple[int, int]:
+    """How deep a group is, and then the place that it is chosen for."""
+    _, _, place = group.partition("@")
+    return group.count("/"), place.count(".")
 
 
 def _values_of(group: str, choice: str, folders: tuple[Path, ...]) -> Any:

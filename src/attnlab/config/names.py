@@ -47,6 +47,8 @@ _PLACES = {
             "bridge", "decoder", "readout", "output", "input_feeding", "initialisation",
         )
     },
+    "model.encoder.first": "model/encoder",  # of a stack
+    "model.encoder.then": "model/encoder",
     "padding": "padding",
     "training.teacher_forcing": "training/teacher_forcing",
     "training.optimizer": "training/optimizer",
@@ -283,6 +285,7 @@ def _different(
     choices: list[Words] = []
     settings: list[Words] = []
     implied: dict[str, str] = {}  # by other choices: a decoder may choose its readout
+    above: dict[str, ConfFile] = {}  # {place: the file of its choice}
     for place, group in _PLACES.items():
         if not _has_choice(config, place):
             continue
@@ -290,6 +293,7 @@ def _different(
         default = defaults.get(group)
         if place != group.replace("/", "."):
             # The tokenizer of one side is that of both sides, unless the file of the data has one.
+            # A stack has one for each of its parts.
             default = defaults.get(f"{group}@{place}", "none")
         chosen: str | None = "none"
         if node is not None or default != "none":
@@ -305,8 +309,12 @@ def _different(
         file = conf_file(group, chosen, folders)
         if chosen != default:
             implied |= file.overrides
+            defaults = {**defaults, **file.defaults}
         written = value_at(file.values, group.replace("/", "."))
-        settings += _setting_words(_changed_settings(place, written, config, files), place)
+        outer = [each for other, each in above.items() if place.startswith(f"{other}.")]
+        of_choice = _changed_settings(place, written, config, [*outer, *files])
+        settings += _setting_words(of_choice, place)
+        above[place] = file
 
     # They are no groups with one choice: what counts is how they differ from the preset.
     written = value_at(files[-1].values, "trainer") or {}

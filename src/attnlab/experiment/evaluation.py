@@ -131,12 +131,15 @@ def _own_choices(sections: Mapping[str, Any], modules: Collection[str]) -> Itera
     model = sections["model"]
     if isinstance(model, Mapping):
         nodes |= {f"model/{name}": part for name, part in model.items()}
+        for name, part in model.items():
+            inner = part if isinstance(part, Mapping) else {}
+            nodes |= {f"model/{name}@model.{name}.{key}": node for key, node in inner.items()}
 
     for group, node in nodes.items():
         target = node.get(TARGET) if isinstance(node, Mapping) else None
         if not isinstance(target, str) or target.rpartition(".")[0] not in modules:
             continue
-        choice = choice_of(group, node, folders=config_folders())
+        choice = choice_of(group.partition("@")[0], node, folders=config_folders())
         if choice is None:
             yield f"{group}=<the choice of {target}, by hydra.searchpath or --config-dir>"
         else:

@@ -30,7 +30,8 @@ from attnlab.project import CONF
 _GROUPS = (
     "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
     "model/normaliser", "model/scope", "model/history", "model/heads", "model/gate",
-    "model/encoder", "model/bridge", "model/decoder", "model/readout", "model/output",
+    "model/encoder", "model/encoder@model.encoder.first", "model/encoder@model.encoder.then",
+    "model/bridge", "model/decoder", "model/readout", "model/output",
     "model/input_feeding", "model/initialisation", "training/teacher_forcing",
     "training/optimizer", "training/schedule", "data/tokenizer",
 )  # fmt: skip
@@ -54,13 +55,18 @@ def shown_params(
     varied: {setting or group: its value as text} of what a sweep varies.
     """
     choices = dict(_choices(config, folders))
-    params = {group.rpartition("/")[2]: choice for group, choice in choices.items()}
+    params = {_param_of(group): choice for group, choice in choices.items()}
     short = short_params(config)
     if choices.get("data") in (None, *_ANY_DATA) and "data" in short:
         params["data"] = short["data"]
     if "seed" in config:
         params["seed"] = str(config["seed"])
     return {**params, **_varied(config, varied), **_changed(config, choices, folders)}
+
+
+def _param_of(group: str) -> str:
+    """The param of a group: its last word, or the place that it is chosen for."""
+    return group.rpartition("@")[2].rpartition("/")[2]
 
 
 def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
@@ -71,7 +77,7 @@ def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[t
     task = choice_of("task", config.get("task"), folders=folders) or "translation"
     defaults = default_choices(task, folders=folders)
     for group in _GROUPS:
-        place = group.replace("/", ".")
+        place = group.rpartition("@")[2].replace("/", ".")
         section, _, name = place.rpartition(".")
         above = value_at(config, section) if section else config
         if not isinstance(above, Mapping) or name not in above:
@@ -79,7 +85,8 @@ def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[t
         node, default = above[name], defaults.get(group, "none")
         # null is a choice of some groups, as the initialisation of torch.
         is_none = node is None and default == "none"
-        choice = "none" if is_none else choice_of(group, node, default, folders)
+        own_group = group.partition("@")[0]
+        choice = "none" if is_none else choice_of(own_group, node, default, folders)
         shown = choice or choice_name(node)
         if shown is not None:
             yield group, shown
