@@ -19,6 +19,15 @@ from results import Row, report
 
 DEFAULT = "lstm"
 SIZE = 256
+# Sizes of a stack's parts; the experiment's own encoder has the settings that go.
+STACK = (
+    f"model.encoder.first.embedding_size={SIZE}",
+    f"model.encoder.first.hidden_size={SIZE}",
+    f"model.encoder.then.embedding_size={SIZE}",
+    "~model.encoder.embedding_size",
+    "~model.encoder.hidden_size",
+    "~model.encoder.dropout",
+)
 
 
 def choices() -> dict[str, tuple[str, ...]]:
@@ -38,6 +47,7 @@ def choices() -> dict[str, tuple[str, ...]]:
         else:
             sizes.append("~model.encoder.hidden_size")  # the experiment's own encoder has it
         found[file.stem] = (f"model/encoder={file.stem}", *sizes)
+    found["stacked"] = ("model/encoder=stacked", *STACK)
     return found
 
 

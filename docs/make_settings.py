@@ -211,6 +211,8 @@ def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
         else:
             ((key, name),) = default.items()
             part = key.removeprefix("override ")
+            if place:  # for another place, which stands inside that of the file
+                part = part.replace("@", f"@{place}.")
             chosen.append(f"{part[1:] if part.startswith('/') else f'{group}/{part}'}={name}")
     missing = object()
     chosen += [

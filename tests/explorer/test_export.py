@@ -35,6 +35,7 @@ NOT_EXPORTED = {
     ("model/encoder", "bag_of_words"),
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
+    ("model/encoder", "stacked"),
     ("model/gate", "elementwise"),
     ("model/gate", "per_head"),
     ("model/normaliser", "none"),

@@ -70,6 +70,7 @@ MODELS = [
     ({"attention": "location", "bridge": "first_backward"}, "lstm"),
     ({"encoder": "convolutional", "bridge": "mean"}, "gru"),
     ({"encoder": "averaging"}, "lstm"),
+    ({"encoder": "stacked"}, "lstm"),
     ({"encoder": "bag_of_words", "decoder": "step_then_attend"}, "gru"),
 ]
 

@@ -26,12 +26,14 @@ SMALL_MODEL = (
     "model.encoder.hidden_size=8",
     "model.decoder.hidden_size=16",
 )
-# What is as wide as its embeddings.
-WITHOUT_HIDDEN_SIZE = {
-    "encoder=self_attention": "encoder",
-    "encoder=averaging": "encoder",
-    "encoder=bag_of_words": "encoder",
-    "decoder=transformer": "decoder",
+# Those of the settings above that a choice does not have: it is as wide as its embeddings, or made
+# of parts that have them.
+ABSENT = {
+    "encoder=self_attention": ("model.encoder.hidden_size",),
+    "encoder=averaging": ("model.encoder.hidden_size",),
+    "encoder=bag_of_words": ("model.encoder.hidden_size",),
+    "encoder=stacked": ("model.encoder.hidden_size", "model.encoder.embedding_size"),
+    "decoder=transformer": ("model.decoder.hidden_size",),
 }
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
@@ -97,6 +99,7 @@ TOGETHER = [
     ("attention=bahdanau", "encoder=convolutional"),
     ("attention=bahdanau", "encoder=averaging", "bridge=zero"),
     ("attention=bahdanau", "encoder=bag_of_words", "bridge=mean"),
+    ("attention=bahdanau", "encoder=stacked"),
     ("attention=dot", "decoder=step_then_attend", "output=hard_attention"),
     ("attention=general", "decoder=step_then_attend", "output=hard_monotonic_attention"),
     ("attention=uniform", "decoder=step_then_attend", "output=first_order_hard_attention"),
@@ -132,8 +135,7 @@ def test_trainings_hold_every_choice_of_the_model() -> None:
 def test_every_choice_of_the_model(
     choices: tuple[str, ...], command: Command, folder: Path
 ) -> None:
-    without = [WITHOUT_HIDDEN_SIZE[choice] for choice in choices if choice in WITHOUT_HIDDEN_SIZE]
-    absent = [f"model.{part}.hidden_size" for part in without]
+    absent = {setting for choice in choices for setting in ABSENT.get(choice, ())}
     sizes = [size for size in SMALL_MODEL if size.partition("=")[0] not in absent]
     needed = [word for choice in choices for word in NEEDS.get(choice, ())]
     named = (f"model/{choice}" for choice in choices)
