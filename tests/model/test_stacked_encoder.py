@@ -60,6 +60,7 @@ MIXES = [
 every_mix = pytest.mark.parametrize("names", MIXES, ids="-".join)
 WIDTHS = {"as wide": {}, "wider": {"embedding_size": 8}}
 SOURCE_VOCABULARY_SIZE = 11
+STACKED = "attnlab.model.encoders.stacked.StackedEncoder"
 
 
 def sizes_of(name: str) -> dict[str, Any]:
@@ -78,12 +79,14 @@ def stack_of(
     padding: Padding = Padding(),  # noqa: B008 (frozen)
     below: dict[str, Any] | None = None,
     above: dict[str, Any] | None = None,
+    norm: bool = True,
 ) -> StackedEncoder:
     first, then = names
     torch.manual_seed(4)
     stack = StackedEncoder(
         part(first, **(below or {})),
         part(then, **(above or {})),
+        norm=norm,
         source_vocabulary_size=SOURCE_VOCABULARY_SIZE,
         padding=padding,
     )
@@ -105,6 +108,10 @@ def composed_by_hand(
     first = part(names[0])(source_vocabulary_size=SOURCE_VOCABULARY_SIZE, padding=Padding())
     first.load_state_dict(stack.first.state_dict())
     vectors = first.double().eval()(torch.tensor([tokens]), everything).outputs[0]
+    if isinstance(stack.norm, torch.nn.LayerNorm):
+        centred = vectors - vectors.mean(1, keepdim=True)
+        scaled = centred / (centred.square().mean(1, keepdim=True) + 1e-5).sqrt()
+        vectors = scaled * stack.norm.weight + stack.norm.bias
     if isinstance(stack.W_between, torch.nn.Linear):
         vectors = vectors @ stack.W_between.weight.mT + stack.W_between.bias
 
@@ -131,13 +138,14 @@ def check_row(found: Encoded, row: int, real: Tensor, expected: Encoded) -> None
 
 @every_mix
 @pytest.mark.parametrize("above", WIDTHS.values(), ids=WIDTHS)
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_padded_batch_equals_the_two_parts_on_each_sentence(names, above, side, pairs):
+@pytest.mark.parametrize(("side", "norm"), [("pre", True), ("post", False)])
+def test_padded_batch_equals_the_two_parts_on_each_sentence(names, above, side, norm, pairs):
     sources, targets = pairs()
     padding = Padding(encoder=side)
     batch = make_batch(sources, targets, padding)
-    stack = stack_of(names, padding, above=above)
+    stack = stack_of(names, padding, above=above, norm=norm)
     assert isinstance(stack.W_between, torch.nn.Linear) == bool(above)
+    assert isinstance(stack.norm, torch.nn.LayerNorm) == norm
     found = stack(batch.source, batch.source_mask)
     assert found.outputs.shape == (4, 8, stack.output_size)
     assert (found.backward is not None) == (names[1] in ("gru", "lstm", "rnn"))
@@ -224,11 +232,12 @@ def test_weight_names_say_the_part_and_the_embedding_is_the_first_ones():
     assert stack.embedding is stack.first.embedding
     assert stack.then.embedding is None
     names = [name for name, _ in stack.named_parameters()]
-    assert {name.partition(".")[0] for name in names} == {"first", "then"}
+    assert {name.partition(".")[0] for name in names} == {"first", "then", "norm"}
     wider = stack_of(("lstm", "self_attention"), above={"embedding_size": 8})
     assert {name.partition(".")[0] for name, _ in wider.named_parameters()} == {
         "first",
         "then",
+        "norm",
         "W_between",
     }
 
@@ -289,7 +298,7 @@ def test_source_longer_than_the_positions_of_a_part_is_refused_by_its_place(name
         of_part = part(name, **(learned if place == where else {}))
         target = f"{of_part.target.__module__}.{of_part.target.__name__}"
         nodes[place] = {"_target_": target, **of_part.values}
-    stacked = {"_target_": "attnlab.model.encoders.stacked.StackedEncoder", **nodes}
+    stacked = {"_target_": STACKED, "norm": True, **nodes}
     stack = bind(stacked, Encoder, "model.encoder")(source_vocabulary_size=11, padding=Padding())
     source = torch.full((1, 9), 4)
     message = f"^model.encoder.{where}.longest is 8, but a sentence of 9 tokens was met"
@@ -400,7 +409,7 @@ def test_classifier_over_it_gives_a_batch_what_it_gives_a_sentence(pairs):
         of_part = part(name)
         target = f"{of_part.target.__module__}.{of_part.target.__name__}"
         nodes[place] = {"_target_": target, **of_part.values}
-    stacked = {"_target_": "attnlab.model.encoders.stacked.StackedEncoder", **nodes}
+    stacked = {"_target_": STACKED, "norm": True, **nodes}
     sizes = {"source_vocabulary_size": 40, "num_classes": 3}
     config = classifier_config() | {"encoder": stacked}
     model = bind(config, Classifier, "model")(**sizes, padding=Padding()).double().eval()
@@ -468,7 +477,8 @@ def test_own_encoder_is_a_first_part_as_it_is(pairs):
         summary_size=5,
         dropout=0.0,
     )
-    stack = StackedEncoder(own, part("gru"), source_vocabulary_size=11, padding=Padding()).eval()
+    sizes = {"source_vocabulary_size": 11, "padding": Padding()}
+    stack = StackedEncoder(own, part("gru"), norm=True, **sizes).eval()
     assert isinstance(stack.first, GatedConvolutionsEncoder)
     batch = make_batch(*pairs(), Padding())
     together = stack(batch.source, batch.source_mask).outputs
@@ -485,7 +495,7 @@ def test_own_encoder_that_reads_vectors_is_an_upper_part():
     sizes = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
     stack = model(**sizes, padding=Padding()).encoder
     source = torch.tensor([[4, 5, EOS]])
-    below = stack.first(source, source != PAD).outputs
+    below = stack.norm(stack.first(source, source != PAD).outputs)
     assert torch.equal(stack(source, source != PAD).outputs, 2 * below)
 
 

@@ -14,7 +14,7 @@ from attnlab.model.transformer.positions import LearnedPositions
 
 
 class StackedEncoder(Encoder):
-    """h = then(x), x = first(source), or x = W first(source) + b where the two differ in width.
+    """h = then(x), x = LN(first(source)), or x = W LN(first(source)) + b for another width.
 
     The first part embeds the tokens; the upper one reads the vectors of the first in place of
     embeddings, with positions of its own where it has some. Outputs, final state and backward state
@@ -22,17 +22,22 @@ class StackedEncoder(Encoder):
     cascaded encoder of Chen et al. 2018, "The Best of Both Worlds", section 6.2, whose first part
     was trained before and stays as it is; here both are trained together.
 
+    The layer norm (Ba et al. 2016) is this lab's: states of a recurrence are small numbers, which
+    the upper part's positions would cover.
+
     A stack may be the first part of another one, for three parts and more.
 
     Args:
         first: the encoder that embeds the tokens, of any kind.
         then: the encoder over it. Its `embedding_size` is the width E of what it reads.
+        norm: the layer norm on the first one's vectors; false leaves them as they are.
     """
 
     def __init__(
         self,
         first: Part[Encoder],
         then: Part[VectorEncoder],
+        norm: bool,
         *,
         source_vocabulary_size: int,
         padding: Padding,
@@ -49,6 +54,7 @@ class StackedEncoder(Encoder):
         self.state_shape = self.then.state_shape
         self.backward_size = self.then.backward_size
 
+        self.norm = nn.LayerNorm(self.first.output_size) if norm else nn.Identity()
         given, read = self.first.output_size, self.then.vector_size
         self.W_between = nn.Identity() if given == read else nn.Linear(given, read)
 
@@ -58,7 +64,7 @@ class StackedEncoder(Encoder):
         Raises ExperimentError for a source that is longer than one of the parts can read.
         """
         below = self.first(source, source_mask).outputs  # (B, S, D)
-        vectors = self.W_between(below)  # (B, S, E)
+        vectors = self.W_between(self.norm(below))  # (B, S, E)
         return self.then.read_vectors(vectors, source_mask)
 
 
