@@ -236,10 +236,13 @@ def test_heads_of_every_block_are_changed(tiny_model, batch, decoder):
         ({"heads": []}, "heads must name heads"),
         ({"heads": [-1]}, "heads must name heads"),
         ({"heads": [0], "mask_pads": True}, "mask_pads goes for all heads"),
+        ({"heads": [0]}, "heads names heads, but nothing is changed there"),
+        ({"heads": [0], "force": {0: 5}}, "heads names heads, but nothing is changed there"),
+        ({"patch": "another"}, "patch must be an attnlab.Patch, got 'another'"),
     ],
     ids=str,
 )
-def test_wrong_heads_are_refused(wrong, words):
+def test_wrong_heads_and_patches_are_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
         Intervention(**wrong)
 
@@ -299,12 +302,14 @@ def test_patched_value_is_that_of_the_other_place_and_no_other_changes(tiny_mode
     ("taken", "words"),
     [
         ({}, "must take keys, values or the state"),
+        ({"keys": "everything"}, "patch keys must be 'all' or .*, got 'everything'"),
+        ({"values": [0]}, r"patch values must be 'all' or .*, got \[0\]"),
         ({"keys": {-1: 0}}, "positions from 0 on"),
         ({"values": {0: 9}}, "below 4, the tokens of 'another', got 9"),
     ],
     ids=str,
 )
-def test_wrong_patches_are_refused(taken, words):
+def test_wrong_places_of_a_patch_are_refused(taken, words):
     with pytest.raises(ValueError, match=words):
         patch_of([5, 6, 7], **taken)
 

@@ -22,10 +22,7 @@ from attnlab.experiment.composition import compose
 from attnlab.model.encoders.self_attention import SelfAttentionEncoder
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.model.transformer.positions import (
-    RotaryPositions,
-    Sinusoids,
-)
+from attnlab.model.transformer.positions import LearnedPositions, RotaryPositions, Sinusoids
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Hypothesis
@@ -181,6 +178,15 @@ def test_sentence_beyond_the_learned_positions_is_refused():
     assert encoder(source[:, 1:], mask[:, 1:]).outputs.shape == (1, 3, 8)
     with pytest.raises(ExperimentError, match=r"model.encoder.longest is 3, but .* 4 tokens"):
         encoder(source, mask)
+
+
+def test_search_beyond_the_learned_positions_names_its_limit():
+    positions = LearnedPositions(4, longest=3, path="model.decoder.longest")
+    token = torch.zeros(2, 1, 4)
+    positions.added(token, torch.tensor([[1], [2]]))
+    message = "longest is 3, but a search goes on to 4 tokens; lower search.max_length to 3"
+    with pytest.raises(ExperimentError, match=message):
+        positions.added(token, torch.tensor([[1], [3]]))
 
 
 def test_a_pad_stands_where_no_position_is_learned():

@@ -14,6 +14,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
+from attnlab.model.histories.history import History
+from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.recurrence import RecurrentState, StateShape
 from attnlab.model.trial_pass import trial_batch
@@ -68,6 +70,44 @@ class Tanh(Normaliser):
 
     def forward(self, scores: Tensor) -> Tensor:
         return scores.masked_fill(scores == -torch.inf, 0).tanh() - (scores > -torch.inf).float()
+
+
+class OwnHistory(LastWeights):
+    def weigh(self, scores, normalise, past):
+        return self.of(normalise(scores))
+
+    def of(self, weights: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class DoubledWeights(OwnHistory):
+    def of(self, weights):
+        return 2 * weights
+
+
+class WeightsThatSeePads(OwnHistory):
+    def of(self, weights):
+        return torch.full_like(weights, 1 / weights.shape[-1])
+
+
+class WeightsOfNothing(OwnHistory):
+    def of(self, weights):
+        return weights / 0 * 0
+
+
+class WeightsWithHeads(OwnHistory):
+    def of(self, weights):
+        return weights.unsqueeze(1)
+
+
+class NarrowKeys(LastWeights):
+    def change_keys(self, keys, past):
+        return keys[..., 1:]
+
+
+class RootAtZero(ScoreOfOneQuery):
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return (0 * (self.W(query) @ keys.transpose(1, 2))).sqrt()
 
 
 class Embeddings(Encoder):
@@ -195,6 +235,38 @@ def test_encoder_that_lets_pads_change_its_state_is_refused_unless_pads_are_read
 
 def test_score_of_nan_is_refused() -> None:
     assert "model: ScoreOfNothing returns NaN among the scores; " in problem(score(ScoreOfNothing))
+
+
+def history(kind: type[History]) -> str:
+    return f"model.history={{_target_: {__name__}.{kind.__name__}}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (
+            DoubledWeights,
+            "with the sum 2.000, but its rows_sum_to_one is true; let rows_sum_to_one",
+        ),
+        (WeightsThatSeePads, "gives weight to a token that may not be seen"),
+        (WeightsOfNothing, "returns NaN among the weights"),
+        (
+            WeightsWithHeads,
+            "returns weights of the shape (2, 1, 3), expected (B, S), as the scores",
+        ),
+        (NarrowKeys, "returns keys of the shape (2, 3, 127), expected (B, S, A), as the keys"),
+    ],
+)
+def test_history_that_breaks_its_promise_is_refused(kind, reason) -> None:
+    found = problem(history(kind))
+    assert (
+        f"model: {kind.__name__} {'returns weights ' if 'sum 2' in reason else ''}{reason}" in found
+    )
+
+
+def test_gradient_that_is_no_number_is_refused() -> None:
+    found = problem(score(RootAtZero))
+    assert re.search(r"model: the gradient of \S+ is not finite; look for 0 / 0", found)
 
 
 def test_trial_leaves_random_numbers_as_they_were() -> None:

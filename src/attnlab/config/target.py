@@ -12,6 +12,7 @@ from typing import Any, get_args
 from attnlab.config.signature import PACKAGE, constructor_hints, runtime_arguments
 
 TARGET, PARTIAL = "_target_", "_partial_"
+NOT_IMPORTED = "it cannot be imported"
 
 
 def class_named(target: object, kind: type) -> type:
@@ -44,7 +45,7 @@ def _imported(target: object) -> Any:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ValueError(
-            f"it cannot be imported ({error}); install it, or run Python where it finds it"
+            f"{NOT_IMPORTED} ({error}); install it, or run Python where it finds it"
         ) from error
 
     found = getattr(module, name, None)

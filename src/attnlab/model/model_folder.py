@@ -30,7 +30,7 @@ from attnlab.config.binding import bind
 from attnlab.config.identity import foreign_classes, foreign_modules
 from attnlab.config.part import Part
 from attnlab.config.renamed import with_todays_parts
-from attnlab.config.target import TARGET, class_named
+from attnlab.config.target import NOT_IMPORTED, TARGET, class_named
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.classifier import Classifier
@@ -267,6 +267,8 @@ def bind_section(
         return bind(config.get(section), kind, section)
     except ExperimentError as error:
         if section == "search":  # which a caller may change
+            raise
+        if any(NOT_IMPORTED in problem for problem in error.problems):
             raise
         older = (
             "the model folder was written by another version of attnlab, or changed since: train "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from torch import Tensor, nn
 from attnlab.batch import BOS, EOS, PAD, Batch, Padding
 from attnlab.config.identity import PACKAGE
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.encoders.stacked import StackedEncoder
+from attnlab.model.histories.history import Remembered
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState
@@ -86,8 +88,8 @@ def try_model(
         try:
             with _checked_parts(model):
                 loss = loss_of(model)
-                if loss is not None:
-                    loss.backward()
+            if loss is not None:
+                _check_gradients(model, loss)
             _check_pads(model, padding)
         except ContractError as error:
             raise ExperimentError(f"model: {error}") from error
@@ -118,17 +120,65 @@ def _is_of_library(file: Path) -> bool:
 
 @contextmanager
 def _checked_parts(model: nn.Module) -> Iterator[None]:
-    """Check, until it ends, what each score, normaliser and encoder of the model returns."""
-    handles = []
-    for part in model.modules():
-        for kind, check in CHECKS.items():
-            if isinstance(part, kind) and not _is_ours_alone(part):
-                handles.append(part.register_forward_hook(check))
+    """Check, until it ends, what each part of the user's own returns."""
+    with ExitStack() as until_then:
+        for part in model.modules():
+            for kind, check in CHECKS.items():
+                if isinstance(part, kind) and not _is_ours_alone(part):
+                    until_then.callback(part.register_forward_hook(check).remove)
+            if isinstance(part, Attention) and not _is_ours_alone(part.history or part):
+                until_then.enter_context(_checked_history(part))
+        yield
+
+
+@contextmanager
+def _checked_history(attention: Attention) -> Iterator[None]:
+    """Check, until it ends, the weights and keys that the history of an attention makes."""
+    history = attention.history
+    assert history is not None
+    weigh, change_keys = history.weigh, history.change_keys
+
+    def checked_weigh(
+        scores: Tensor, normalise: Callable[[Tensor], Tensor], past: Remembered
+    ) -> Tensor:
+        weights = weigh(scores, normalise, past)
+        _check_tensor(history, "weights", weights, "(B, S), as the scores", tuple(scores.shape))
+        _check_row_sums(
+            type(history).__name__,
+            scores,
+            weights,
+            attention.rows_sum_to_one,
+            "let rows_sum_to_one return False",
+        )
+        return weights
+
+    def checked_keys(keys: Tensor, past: Remembered) -> Tensor:
+        changed = change_keys(keys, past)
+        _check_tensor(history, "keys", changed, "(B, S, A), as the keys", tuple(keys.shape))
+        return changed
+
+    # An attribute of the object hides the method of its class.
+    history.weigh, history.change_keys = checked_weigh, checked_keys  # type: ignore[method-assign]
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        del history.weigh, history.change_keys
+
+
+def _check_gradients(model: nn.Module, loss: Tensor) -> None:
+    """Take the gradients of a loss, and check that it and they are numbers.
+
+    The loss may be infinite, where an output gives some token the probability 0.
+    """
+    advice = "look for 0 / 0, and for a root or a logarithm at 0, in the parts of your own"
+    if loss.isnan():
+        raise ContractError(f"the loss of two short sentences is NaN; {advice}")
+    loss.backward()
+    if loss.isinf():
+        return
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None and not parameter.grad.isfinite().all():
+            raise ContractError(f"the gradient of {name} is not finite; {advice}")
 
 
 def _check_pads(model: nn.Module, padding: Padding) -> None:
@@ -190,7 +240,27 @@ def _check_weights(normaliser: nn.Module, inputs: tuple[Tensor], weights: Any) -
     (scores,) = inputs
     name = type(normaliser).__name__
     _check_tensor(normaliser, "weights", weights, "(..., S), as the scores", tuple(scores.shape))
+    if not normaliser.is_signed and bool((weights < 0).any()):
+        raise ContractError(
+            f"{name} returns negative weights, but its is_signed is false; set is_signed = True in "
+            "the class"
+        )
+    sums_to_one = bool(normaliser.rows_sum_to_one)
+    _check_row_sums(name, scores, weights, sums_to_one, "set rows_sum_to_one = False in the class")
 
+
+def _check_row_sums(
+    name: str, scores: Tensor, weights: Tensor, sums_to_one: bool, remedy: str
+) -> None:
+    """Check that hidden tokens have the weight 0, and rows the sum that is promised.
+
+    Args:
+        name: of the part that made the weights.
+        scores: (..., S), minus infinity where nothing may be seen.
+        weights: (..., S).
+        sums_to_one: whether that is promised.
+        remedy: what to do where it is promised, and not so.
+    """
     hidden = scores == -torch.inf
     if bool((weights[hidden] != 0).any()):
         raise ContractError(
@@ -198,17 +268,11 @@ def _check_weights(normaliser: nn.Module, inputs: tuple[Tensor], weights: Any) -
             "scores are minus infinity"
         )
 
-    if not normaliser.is_signed and bool((weights < 0).any()):
-        raise ContractError(
-            f"{name} returns negative weights, but its is_signed is false; set is_signed = True in "
-            "the class"
-        )
-
     sums = weights.detach().float().sum(-1)
-    if normaliser.rows_sum_to_one and bool((sums - 1).abs().max() > TOLERANCE):
+    if sums_to_one and bool((sums - 1).abs().max() > TOLERANCE):
         raise ContractError(
             f"{name} returns weights with the sum {sums.flatten()[0].item():.3f}, but its "
-            "rows_sum_to_one is true; set rows_sum_to_one = False in the class"
+            f"rows_sum_to_one is true; {remedy}"
         )
 
 
@@ -256,6 +320,8 @@ def _check_tensor(
             f"{name} returns {what} of the shape {tuple(found.shape)}, expected {legend} = "
             f"{expected}"
         )
+    if bool((found == torch.inf).any()):
+        raise ContractError(f"{name} returns infinity among the {what}; look for a division by 0")
     if bool(found.isnan().any()):
         raise ContractError(
             f"{name} returns NaN among the {what}; look for 0 / 0, for the root or the logarithm "

@@ -229,6 +229,12 @@ def test_patched_first_state_is_all_that_a_model_without_attention_knows(transla
         ours(SOURCES[0], intervene=Intervention(patch=Patch(SOURCES[1], values={0: 0})))
 
 
+def test_decoder_that_starts_with_nothing_has_no_state_to_patch(translator):
+    ours = translator(bridge="zero")
+    with pytest.raises(ExperimentError, match=r"patch takes the state, but the decoder .* none"):
+        ours(SOURCES[0], intervene=Intervention(patch=Patch(SOURCES[1], state=True)))
+
+
 def test_model_that_scores_by_position_has_no_keys_to_patch(translator):
     ours = translator(attention="location")
     with pytest.raises(ExperimentError, match="patch takes keys, but the score"):

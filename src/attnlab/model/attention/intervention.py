@@ -72,6 +72,8 @@ class Intervention:
             raise ValueError(
                 "hide, weights and force count positions and steps from 0 on, got a negative number"
             )
+        if self.patch is not None and not isinstance(self.patch, Patch):
+            raise ValueError(f"patch must be an attnlab.Patch, got {self.patch!r}")
         if self.heads is not None:
             object.__setattr__(self, "heads", tuple(map(int, self.heads)))
             self._check_heads(self.heads)
@@ -88,6 +90,12 @@ class Intervention:
             raise ValueError(f"heads must name heads from 0 on, or be None, got {list(heads)}")
         if self.mask_pads is not None:
             raise ValueError("mask_pads goes for all heads; leave heads at None")
+        changes = self.kind or self.weights or self.positions_to_hide or self.hide == "all"
+        if not changes and self.temperature == 1:
+            raise ValueError(
+                "heads names heads, but nothing is changed there; give kind, weights, temperature "
+                "or hide, too"
+            )
 
     @property
     def positions_to_hide(self) -> Sequence[int]:

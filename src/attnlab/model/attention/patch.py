@@ -26,7 +26,8 @@ class Patch:
         values: likewise; what the weights average.
         state: whether the decoder starts with the other sentence's state.
 
-    Raises ValueError for a negative position, and where nothing is taken.
+    Raises ValueError for a negative position, for places of another form, and where nothing is
+    taken.
     """
 
     text: str
@@ -36,6 +37,12 @@ class Patch:
     batch: Batch | None = field(default=None, repr=False)  # the other sentence, once it is read
 
     def __post_init__(self) -> None:
+        for name, places in (("keys", self.keys), ("values", self.values)):
+            if places != "all" and not isinstance(places, Mapping):
+                raise ValueError(
+                    f"patch {name} must be 'all' or {{position here: position there}}, got "
+                    f"{places!r}"
+                )
         if not (self.keys or self.values or self.state):
             raise ValueError("patch must take keys, values or the state of the other sentence")
         for places in (self.keys, self.values):

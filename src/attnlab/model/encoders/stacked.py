@@ -19,8 +19,8 @@ class StackedEncoder(Encoder):
     The first part embeds the tokens; the upper one reads the vectors of the first in place of
     embeddings, with positions of its own where it has some. Outputs, final state and backward state
     are the upper part's. Any part may be of any kind: self-attention over a recurrence is the
-    cascaded encoder of Chen et al. 2018, "The Best of Both Worlds", section 6.2, whose first part
-    was trained before and stays as it is; here both are trained together.
+    cascaded encoder of Chen et al. 2018, "The Best of Both Worlds", whose first part was trained
+    before and stays as it is; here both are trained together.
 
     The layer norm (Ba et al. 2016) is this lab's: states of a recurrence are small numbers, which
     the upper part's positions would cover.

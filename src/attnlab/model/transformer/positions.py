@@ -77,15 +77,25 @@ class LearnedPositions(Positions):
         # a decoder is one token, wherever it stands.
         steps = positions.shape[-1]
         if steps == 1 or steps > self.longest:
-            self._check(int(positions.max()) + 1)
+            self._check(int(positions.max()) + 1, is_step=steps == 1)
         return embedded + self.vectors(positions)
 
-    def _check(self, length: int) -> None:
-        if length > self.longest:
+    def _check(self, length: int, is_step: bool) -> None:
+        """Raise ExperimentError where a sentence has more tokens than there are positions.
+
+        is_step: whether its last token alone was given, as in a search.
+        """
+        if length <= self.longest:
+            return
+        if is_step:
             raise ExperimentError(
-                f"{self.path} is {self.longest}, but a sentence of {length} tokens was met; raise "
-                "it and train anew, or give shorter sentences"
+                f"{self.path} is {self.longest}, but a search goes on to {length} tokens; lower "
+                f"search.max_length to {self.longest}, or raise the other and train anew"
             )
+        raise ExperimentError(
+            f"{self.path} is {self.longest}, but a sentence of {length} tokens was met; raise it "
+            "and train anew, or give shorter sentences"
+        )
 
 
 class RotaryPositions(Positions):

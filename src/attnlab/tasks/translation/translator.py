@@ -23,6 +23,7 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.bridges import ZeroBridge
 from attnlab.model.decoders.step import DecoderState
 from attnlab.model.fast import speed_up
 from attnlab.model.fast.packed import weights_packed_once
@@ -441,6 +442,12 @@ class Translator(Predictor):
                     "patch of the state go with it"
                 )
             check_attention(intervention, attention)
+        patch = intervention.patch
+        if patch is not None and patch.state and isinstance(self.model.bridge, ZeroBridge):
+            raise ExperimentError(
+                "intervene: patch takes the state, but the decoder of this model starts with none "
+                "(model/bridge=zero)"
+            )
         try:
             intervention = self._with_patch(intervention)
         except ValueError as error:
