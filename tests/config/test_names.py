@@ -28,6 +28,7 @@ NAMES = {
         "model/attention=general",
         "training/teacher_forcing=inverse_sigmoid",
     ],
+    "bahdanau · attention schedule late · dates · seed 1": ["training/attention_schedule=late"],
     "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
     "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
     "bahdanau · stacked · dates · seed 1": ["model/encoder=stacked"],

@@ -266,6 +266,36 @@ COMBINATIONS = {
         ("model/attention=none", "training/attention_loss=entropy"),
         "training.attention_loss is on attention weights, but the model has no attention; choose",
     ),
+    "schedule without attention": (
+        ("model/attention=none", "training/attention_schedule=late"),
+        "training.attention_schedule switches the attention on late, but the model has no "
+        "attention; choose training/attention_schedule=always or a model/attention",
+    ),
+    "schedule of alignments": (
+        (
+            "model/decoder=step_then_attend",
+            "model/output=hard_attention",
+            "training/attention_schedule=late",
+        ),
+        "training.attention_schedule changes the context, but the output HardAttention reads each",
+    ),
+    "nothing to copy from": (
+        (
+            "model/output=pointer_generator",
+            "data.tokenizer.joint=true",
+            "training/attention_schedule=late",
+            "training.attention_schedule.meanwhile=none",
+        ),
+        "training.attention_schedule.meanwhile is none, which leaves all attention weights at 0",
+    ),
+    "attention that stays off": (
+        ("training/attention_schedule=late", "training.max_steps=200"),
+        "training.attention_schedule.from_step must be below max_steps",
+    ),
+    "attention by the clock": (
+        ("training/attention_schedule=late", "training.max_minutes=3"),
+        "training.attention_schedule counts steps, but max_minutes may end the training",
+    ),
     "loss without words": (
         ("training/attention_loss=impermissible_mass",),
         "training.attention_loss.tokens",

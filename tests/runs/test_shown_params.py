@@ -27,6 +27,8 @@ def test_params_of_the_defaults_are_choices_and_the_seed_alone():
         "padding=unmasked_read",
         "model/attention=none",
         "training/teacher_forcing=inverse_sigmoid",
+        "training/attention_schedule=always",
+        "training/attention_schedule=late",
         "training/optimizer=sgd",
         "data=scan",
         "search=greedy",

@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.config.part import Part
+from attnlab.training.attention_schedule import LateAttentionSchedule
 from attnlab.training.checkpoints import best_checkpoints
 from attnlab.training.resume import ExactResume
 from attnlab.training.spool import MetricSpool, history
@@ -83,6 +84,8 @@ STOPPED = [
         {"on": {"precision": "bf16"}}, 8, marks=[pytest.mark.bfloat16, pytest.mark.processor]
     ),
     *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2}, {"average_decay": 0.9})),
+    # Stopped while the attention is off, at the step that switches it on, and after.
+    *(({"attention_schedule": LateAttentionSchedule(10, "uniform")}, stop) for stop in (8, 10, 14)),
 ]
 
 

@@ -337,7 +337,7 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
     def spy(trainer, module):
         unroll = module.model.forward
 
-        def forward(batch, feed_reference=None, sample_guesses=False):
+        def forward(batch, feed_reference=None, sample_guesses=False, intervention=None):
             fed.append((module.training, feed_reference, sample_guesses))
             return unroll(batch, feed_reference, sample_guesses=sample_guesses)
 

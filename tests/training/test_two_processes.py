@@ -14,6 +14,7 @@ import torch
 
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
+from attnlab.training.attention_schedule import LateAttentionSchedule
 from attnlab.training.checkpoints import best_checkpoints, checkpoint_step
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
@@ -62,8 +63,16 @@ def trained(train, folder, **choices):
     return run, [torch.load(path, weights_only=True) for path in sorted(folder.glob("*.pt"))]
 
 
-def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
-    choices = {"teacher_forcing": ConstantTeacherForcing(0.5)}
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"teacher_forcing": ConstantTeacherForcing(0.5)},
+        # Without attention, some weights get no gradient.
+        {"attention_schedule": LateAttentionSchedule(3, "uniform")},
+    ],
+    ids=["guesses", "late attention"],
+)
+def test_two_processes_equal_one_in_losses_weights_and_metrics(choices, train, tmp_path):
     alone, (whole,) = trained(train, tmp_path / "one", **choices)
     both, shares = trained(train, tmp_path / "two", on=TWO, keep_best=2, **choices)
 

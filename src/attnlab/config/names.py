@@ -51,6 +51,7 @@ _PLACES = {
     "model.encoder.then": "model/encoder",
     "padding": "padding",
     "training.teacher_forcing": "training/teacher_forcing",
+    "training.attention_schedule": "training/attention_schedule",
     "training.optimizer": "training/optimizer",
     "training.schedule": "training/schedule",
     "data.tokenizer": "data/tokenizer",

@@ -22,7 +22,7 @@ from attnlab.project import IS_INSTALLED
 NO_REVISION = "none: "  # starts the tag `git_revision` of code that is in no git checkout
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
-    r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing"
+    r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|attention_schedule|schedule|teacher_forcing"
     r"|initialisation|output|gate|normaliser)$"
 )
 # Choices inside the model that are known by the name of their group.

@@ -186,6 +186,8 @@ def _short(experiment: Experiment, length: int) -> Experiment:
         "average_checkpoints": 1,
         "continue_from": None,
     }
+    if getattr(settings, "attention_schedule", None) is not None:
+        changed["attention_schedule"] = None  # most steps, and the dearer ones, have the attention
     search = experiment.search
     if search is not None:
         changed["validation_search"] = _shortened(settings.validation_search, length)

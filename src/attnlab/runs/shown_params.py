@@ -33,7 +33,7 @@ _GROUPS = (
     "model/encoder", "model/encoder@model.encoder.first", "model/encoder@model.encoder.then",
     "model/bridge", "model/decoder", "model/readout", "model/output",
     "model/input_feeding", "model/initialisation", "training/teacher_forcing",
-    "training/optimizer", "training/schedule", "data/tokenizer",
+    "training/attention_schedule", "training/optimizer", "training/schedule", "data/tokenizer",
 )  # fmt: skip
 # Sections that decide no result.
 _BESIDE_THE_EXPERIMENT = (

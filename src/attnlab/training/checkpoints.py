@@ -92,7 +92,17 @@ class BestCheckpoints(ModelCheckpoint):
 
     With paths, a training that resumes after its folder was moved would look for its best
     checkpoints in the old place.
+
+    preliminary_steps: validations up to this step are passed over.
     """
+
+    def __init__(self, *, preliminary_steps: int = 0, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._preliminary_steps = preliminary_steps
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.global_step > self._preliminary_steps:
+            super().on_validation_end(trainer, pl_module)
 
     def state_dict(self) -> dict[str, Any]:
         state = _with_paths(super().state_dict(), lambda path: Path(path).name)
@@ -226,8 +236,14 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
 def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
     """The `count` best checkpoints of a finished training, best first, or all if there are fewer.
 
-    Raises ExperimentError if one of them is damaged.
+    Raises ExperimentError if one of them is damaged, or there is none.
     """
+    if not checkpoint.best_model_path:
+        raise ExperimentError(
+            "the training has no checkpoint to make a model of: it ended before its first "
+            "validation with the whole model, which training.attention_schedule.from_step or a "
+            "callback that stops the training decides; train longer"
+        )
     best = Path(checkpoint.best_model_path)
     ranked = [best]
     if count > 1:

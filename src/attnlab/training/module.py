@@ -157,7 +157,8 @@ class LabModule(pl.LightningModule):
             )
         self.log_dict(dict(measured))
         scheduler = self.lr_schedulers()
-        if isinstance(scheduler, ReduceLROnPlateau):
+        is_judged = self.global_step > self.settings.preliminary_steps
+        if is_judged and isinstance(scheduler, ReduceLROnPlateau):
             scheduler.step(measured[self.settings.monitored_metric])
 
     def count_per_process(self, count: int) -> float:

@@ -94,6 +94,15 @@ class Training(ABC):
         """The logged name of the metric for the best checkpoint, early stopping and plateaus."""
 
     @property
+    def preliminary_steps(self) -> int:
+        """Steps at the start that train another model than the one that training is to end with.
+
+        Validations up to there choose no checkpoint, end no training, and lower no learning rate.
+        Parts of the model may get no gradient in them.
+        """
+        return 0
+
+    @property
     def monitor_mode(self) -> Literal["min", "max"]:
         """Whether that metric is better when it is lower, as an NLL, or higher."""
         return "min" if self.monitored_metric.endswith("nll") else "max"

@@ -114,7 +114,7 @@ def build_trainer(
         *_optional_callbacks(settings),
     ]
     arguments = {
-        **_hardware_arguments(hardware),
+        **_hardware_arguments(hardware, has_unused=settings.preliminary_steps > 0),
         **_length_arguments(settings, max_steps, validate_every),
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
@@ -143,6 +143,7 @@ def _checkpoint_callbacks(
         mode=settings.monitor_mode,
         save_top_k=settings.keep_best,
         enable_version_counter=False,
+        preliminary_steps=settings.preliminary_steps,
     )
     # After the best ones, whose path and score it saves. Lightning's `save_last` would save only
     # when BestCheckpoints does.
@@ -155,7 +156,10 @@ def _optional_callbacks(settings: Training) -> list[pl.Callback]:
     callbacks: list[pl.Callback] = []
     if settings.patience is not None:
         early_stopping = Patience(
-            settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode
+            settings.monitored_metric,
+            patience=settings.patience,
+            mode=settings.monitor_mode,
+            preliminary_steps=settings.preliminary_steps,
         )
         callbacks.append(early_stopping)
     if sys.stderr.isatty():
@@ -171,13 +175,22 @@ def _last_callbacks(settings: Training) -> list[pl.Callback]:
     return [*averaging, ReturnFreedMemory(), ValidateAtTheEnd()]
 
 
-def _hardware_arguments(hardware: Hardware) -> dict[str, Any]:
-    """Where and how Lightning's Trainer computes."""
+def _hardware_arguments(hardware: Hardware, *, has_unused: bool) -> dict[str, Any]:
+    """Where and how Lightning's Trainer computes.
+
+    has_unused: whether some steps leave parts of the model without a gradient. Several processes
+        would wait for these gradients.
+    """
+    strategy: str = hardware.strategy
+    if strategy == "single":
+        strategy = "auto"
+    elif has_unused:
+        strategy = f"{strategy}_find_unused_parameters_true"
     return {
         "accelerator": hardware.accelerator,
         "devices": hardware.devices,
         "num_nodes": hardware.nodes,
-        "strategy": "auto" if hardware.strategy == "single" else hardware.strategy,
+        "strategy": strategy,
         "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
     }
 
@@ -208,17 +221,25 @@ def _length_arguments(settings: Training, max_steps: int, validate_every: int) -
 def length_of(settings: Training, batches: int) -> tuple[int, int]:
     """(steps of a training at most, steps between two validations) for so many batches an epoch.
 
-    Raises ExperimentError if it is too short for `average_checkpoints`.
+    Raises ExperimentError if it is too short for `average_checkpoints`, or for the attention to be
+    switched on.
     """
     steps_per_epoch = settings.steps_per_epoch(batches)
     steps = settings.total_steps(steps_per_epoch)
     validate_every = min(settings.validate_every or steps_per_epoch, steps)
-    validations = math.ceil(steps / validate_every)
+    preliminary_steps = settings.preliminary_steps
+    if preliminary_steps >= steps:
+        raise ExperimentError(
+            f"training ends after {steps} steps, before the attention is on; choose a "
+            "training.attention_schedule.from_step below, or a longer training"
+        )
+    validations = math.ceil(steps / validate_every) - preliminary_steps // validate_every
     if settings.average_checkpoints > validations:
+        counted = f", those up to step {preliminary_steps} not counted" if preliminary_steps else ""
         raise ExperimentError(
             "training.average_checkpoints must be at most the number of validations, each of which "
             f"writes one checkpoint, got {settings.average_checkpoints}, but {steps} steps are "
-            f"validated {validations} time(s), every {validate_every}; choose a smaller "
+            f"validated {validations} time(s), every {validate_every}{counted}; choose a smaller "
             "training.validate_every or a longer training"
         )
     return steps, validate_every
@@ -295,7 +316,17 @@ class Patience(EarlyStopping):
     """Early stopping that also stops a resumed training whose patience has already run out.
 
     It had run out at the last checkpoint.
+
+    preliminary_steps: validations up to this step are passed over.
     """
+
+    def __init__(self, monitor: str, *, preliminary_steps: int = 0, **arguments: Any) -> None:
+        super().__init__(monitor, **arguments)
+        self._preliminary_steps = preliminary_steps
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.global_step > self._preliminary_steps:
+            super().on_validation_end(trainer, pl_module)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:

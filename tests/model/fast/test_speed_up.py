@@ -13,12 +13,20 @@ from without_draws import without_draws
 
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.fast import FASTER, speed_up
 from attnlab.model.fast.decoder import ProjectedToken
 from attnlab.model.fast.linear import FastLinear, fast_linear, gradients_after_the_pass
 from attnlab.model.seq2seq import Seq2Seq
 
 ROWS = covering_array()[0]
+# Whose attention may be switched off: all steps at once, step by step, with and without a memory.
+WITHOUT_ATTENTION = [
+    {"decoder": "step_then_attend"},
+    {"decoder": "attend_then_step", "cell": "lstm", "history": "coverage"},
+    {"decoder": "step_then_attend", "heads": 2, "gate": "per_head"},
+    {"decoder": "attend_then_step", "scope": "local_p", "history": "location_sensitive"},
+]
 
 
 def layer_kinds(model: nn.Module) -> set[type]:
@@ -76,9 +84,9 @@ def test_copy_of_a_sped_up_model_is_sped_up(tiny_model):
     assert layer_kinds(copy.deepcopy(model)) == layer_kinds(model)
 
 
-def outcome(model: Seq2Seq, batch, coins) -> list[torch.Tensor | None]:
+def outcome(model: Seq2Seq, batch, coins, change=None) -> list[torch.Tensor | None]:
     """All that a pass returns, and the gradient of each parameter."""
-    found = model(batch, coins)
+    found = model(batch, coins, intervention=change)
     logits = model.output(found.reading)
     random = torch.Generator().manual_seed(1)
     loss = (logits * torch.randn(logits.shape, generator=random, dtype=logits.dtype)).sum()
@@ -102,6 +110,21 @@ def test_sped_up_model_has_the_numbers_of_the_plain_one(number, fed, tiny_model,
         coins = torch.rand(batch.target_mask.shape, generator=random) < 0.5
     expected = outcome(plain, batch, coins)
     found = outcome(speed_up(plain), batch, coins)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("change", [Intervention("uniform"), Intervention(hide="all")], ids=repr)
+@pytest.mark.parametrize("choices", WITHOUT_ATTENTION, ids=repr)
+def test_sped_up_model_whose_attention_is_off_has_the_numbers_of_the_plain_one(
+    choices, change, tiny_model, pairs
+):
+    plain = tiny_model(**choices, scale=2.0).train()
+    batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), plain.padding)
+    expected = outcome(plain, batch, None, change)
+    found = outcome(speed_up(plain), batch, None, change)
     for ours, theirs in zip(found, expected, strict=True):
         assert (ours is None) == (theirs is None)
         if ours is not None:

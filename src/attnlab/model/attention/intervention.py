@@ -176,7 +176,11 @@ class Intervention:
         """
         visible = scores.isfinite()
         blind = ~visible.any(-1, keepdim=True)
-        weights = weigh(scores.masked_fill(blind, 0) / self.temperature).masked_fill(blind, 0)
+        if self.hide == "all":
+            weights = torch.zeros_like(scores)  # without a gradient to the scores
+        else:
+            weights = weigh(scores.masked_fill(blind, 0) / self.temperature)
+            weights = weights.masked_fill(blind, 0)
         positions = positions.unsqueeze(1).expand_as(scores)
         if self.kind == "uniform":
             weights = visible.to(weights.dtype) / visible.sum(-1, keepdim=True).clamp(min=1)

@@ -20,7 +20,8 @@ from attnlab.search.beam import BeamSearch
 from attnlab.search.search import Hypothesis, next_log_probs, topk_by_blocks
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.translation.analysis import NO_EDIT, Edit, Source
-from attnlab.tasks.translation.translator import Intervened, Translator
+from attnlab.tasks.translation.intervened import Intervened
+from attnlab.tasks.translation.translator import Translator
 
 MAX_BEAM_SIZE = 20
 

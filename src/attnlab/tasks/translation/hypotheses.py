@@ -19,9 +19,11 @@ from attnlab.evaluation.edit_alignment import (
     wrong_tokens,
 )
 from attnlab.evaluation.examples import LONGEST_PAIR
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
-from attnlab.search.search import Hypothesis, Search, attention_required
+from attnlab.search.search import Hypothesis, Search, Stepwise, attention_required
+from attnlab.tasks.translation.intervened import Intervened
 from attnlab.tasks.translation.posterior import with_posteriors
 
 
@@ -82,19 +84,32 @@ def example_rows(split: PreparedSplit, count: int) -> list[int]:
 
 
 def example_maps(
-    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, count: int
+    model: Seq2Seq | Ensemble,
+    search: Search,
+    data: PreparedData,
+    name: str,
+    count: int,
+    intervention: Intervention | None = None,
 ) -> list[AttentionMap]:
     """Attention maps of the best hypotheses of a few rows of the split with this name.
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off
     has no `<eos>`. A model without attention has no maps. A map knows which of its target tokens
     differ from the reference at their place, and the corpus's alignment, if it has one.
+
+    intervention: under which a single model writes; None for none.
     """
-    return attention_maps(model, search, data, name, example_rows(data.split(name), count))
+    rows = example_rows(data.split(name), count)
+    return attention_maps(model, search, data, name, rows, intervention)
 
 
 def attention_maps(
-    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, rows: Sequence[int]
+    model: Seq2Seq | Ensemble,
+    search: Search,
+    data: PreparedData,
+    name: str,
+    rows: Sequence[int],
+    intervention: Intervention | None = None,
 ) -> list[AttentionMap]:
     """As `example_maps`, of these rows."""
     split = data.split(name)
@@ -103,8 +118,12 @@ def attention_maps(
 
     device = next(model.parameters()).device
     batch = split.batch(np.asarray(rows), model.padding).to(device)
-    found = search(model, batch.source, batch.source_mask, with_attention=True)
-    found = with_posteriors(model, batch.source, batch.source_mask, found)
+    searched: Stepwise = model
+    if intervention is not None:
+        assert isinstance(model, Seq2Seq)
+        searched = Intervened(model, intervention)
+    found = search(searched, batch.source, batch.source_mask, with_attention=True)
+    found = with_posteriors(model, batch.source, batch.source_mask, found, intervention)
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, replace_unknown=False)
     maps = []
     for i, row in enumerate(rows):

@@ -8,8 +8,12 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from attnlab.batch import Batch
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.search.search import Stepwise
+from attnlab.tasks.translation.intervened import Intervened
 from attnlab.tasks.translation.settings import (
+    ATTENTION_IS_ON,
     FREE_RUNNING,
     PERPLEXITY,
     TOKEN_NLL,
@@ -55,15 +59,22 @@ class Seq2SeqModule(LabModule):
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
         feed_reference = toss(forcing, self.global_step, batch, self.seed)
-        unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
+        schedule = self.settings.attention_schedule
+        is_on = schedule is None or schedule.is_on(self.global_step)
+        unrolled = self.model(
+            batch,
+            feed_reference,
+            sample_guesses=forcing.guess == "sample",
+            intervention=None if is_on else schedule.at_step(self.global_step),
+        )
         loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
         tokens, shown = batch.num_target_tokens, {"token_nll": nll}
         history = self.model.decoder.history
-        if unrolled.history_loss is not None and history is not None:
+        if unrolled.history_loss is not None and history is not None and is_on:
             loss = loss + unrolled.history_loss
             shown[str(history.loss_name)] = unrolled.history_loss
         attention_loss = self.settings.attention_loss
-        if attention_loss is not None:
+        if attention_loss is not None and is_on:
             on_weights = attention_loss.summed(self.looks(batch, unrolled))
             loss = loss + attention_loss.weight * on_weights
             shown[attention_loss.name] = on_weights
@@ -75,6 +86,8 @@ class Seq2SeqModule(LabModule):
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
         if self.is_recorded:
             self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+            if schedule is not None:
+                self.log(ATTENTION_IS_ON, float(is_on))
         return self.mean_over_batch(loss, tokens, shown)
 
     def looks(self, batch: Batch, unrolled: Unrolled) -> Looks:
@@ -87,11 +100,21 @@ class Seq2SeqModule(LabModule):
             unrolled.attention_weights, batch.source, batch.source_mask, batch.target_mask, linked
         )
 
+    @property
+    def validated_intervention(self) -> Intervention | None:
+        """What stands in the place of the attention in a validation, as in the last step."""
+        schedule = self.settings.attention_schedule
+        return None if schedule is None else schedule.after_steps(self.global_step)
+
     def validation_step(self, batch: Batch, batch_index: int) -> None:
+        intervention = self.validated_intervention
         tokens = batch.num_target_tokens
-        nll = summed_nll(self.model.output, self.model(batch), batch)
+        nll = summed_nll(self.model.output, self.model(batch, intervention=intervention), batch)
         self.validation_nll.update(nll / tokens, weight=tokens)
-        found = self.settings.validation_search(self.model, batch.source, batch.source_mask)
+        model: Stepwise = self.model
+        if intervention is not None:
+            model = Intervened(self.model, intervention)
+        found = self.settings.validation_search(model, batch.source, batch.source_mask)
         rows = batch.rows.tolist()
         hypotheses = self.decode(rows, [best[0].tokens for best in found])
         self.text_metrics.update(hypotheses, self.references(rows))

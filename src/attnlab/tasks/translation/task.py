@@ -26,6 +26,7 @@ from attnlab.runs.shared_views import View
 from attnlab.search.search import Search, attention_required
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task, longest_of
 from attnlab.tasks.translation.settings import (
+    ATTENTION_IS_ON,
     FREE_RUNNING,
     PERPLEXITY,
     TOKEN_NLL,
@@ -36,6 +37,7 @@ from attnlab.training.attention_losses.attention_loss import (
     check_signs,
     read_source_vocabulary,
 )
+from attnlab.training.attention_schedule import schedule_problems
 from attnlab.training.settings import LOGGED_STEPS
 from attnlab.training.teacher_forcing import checked_ratio
 
@@ -107,6 +109,7 @@ class Translation(Task[PreparedData]):
                 "choose training/attention_loss=none or a model/attention"
             )
         problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
+        problems += schedule_problems(bound["training"].attention_schedule, model)
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {
@@ -135,6 +138,8 @@ class Translation(Task[PreparedData]):
             names.add(f"train/{loss_name}")
         if training.attention_loss is not None:
             names.add(f"train/{training.attention_loss.name}")
+        if training.attention_schedule is not None:
+            names.add(ATTENTION_IS_ON)
         if loss_name or training.attention_loss or training.label_smoothing:
             names.add("train/loss")
         return names
@@ -213,7 +218,8 @@ class Translation(Task[PreparedData]):
         def draw(module: Any) -> Pictures | None:
             search = experiment.training.validation_search
             count = experiment.tracking.heat_map_sentences
-            maps = example_maps(module.model, search, data, "validation", count)
+            change = module.validated_intervention
+            maps = example_maps(module.model, search, data, "validation", count, change)
             return Pictures(maps, partial(write_heat_maps, maps)) if maps else None
 
         return draw

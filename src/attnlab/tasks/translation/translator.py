@@ -24,7 +24,6 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.bridges import ZeroBridge
-from attnlab.model.decoders.step import DecoderState
 from attnlab.model.fast import speed_up
 from attnlab.model.fast.packed import weights_packed_once
 from attnlab.model.model_folder import bind_section, load_model, read_config
@@ -44,6 +43,7 @@ from attnlab.tasks.requests import (
     windows,
 )
 from attnlab.tasks.translation.hypotheses import HypothesisText
+from attnlab.tasks.translation.intervened import Intervened
 from attnlab.tasks.translation.posterior import with_posteriors
 from attnlab.tasks.translation.search_settings import with_settings
 
@@ -141,22 +141,6 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
     longest_source_token = max(map(len, answer.source_tokens), default=0)
     height = 140 + 9 * min(longest_source_token, 16) + 44 * len(answer.tokens)
     return notebook_frame(heat_map_page([answer.map], title=None), height)
-
-
-@dataclass(frozen=True)
-class Intervened:
-    """A model under an intervention, as a search takes it."""
-
-    model: Seq2Seq
-    intervention: Intervention
-
-    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, DecoderState]:
-        return self.model.encode(source, source_mask, self.intervention)
-
-    def step(
-        self, tokens: Tensor, state: DecoderState, memory: Any
-    ) -> tuple[Tensor, DecoderState, Tensor | None]:
-        return self.model.step(tokens, state, memory)
 
 
 # A hypothesis of a plain answer, as MLflow names its types; tokens and attention come on request.
