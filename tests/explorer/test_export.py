@@ -43,6 +43,7 @@ NOT_EXPORTED = {
     ("model/output", "hard_attention"),
     ("model/output", "hard_monotonic_attention"),
     ("model/output", "pointer_generator"),
+    ("model/output", "pointer_network"),
 }
 PAGE_AND_ENGINE = 300_000  # bytes, without the weights
 

@@ -40,6 +40,7 @@ OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "output", "input_feed
 COMPANIONS: dict[tuple[str, str], dict[str, str]] = {
     ("input_feeding", "attentional_hidden"): {"readout": "attentional"},
     ("decoder", "no_attention"): {"attention": "none"},
+    ("output", "pointer_network"): {"readout": "plain"},
     ("readout", "state"): {"decoder": "no_attention", "attention": "none"},
 }
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
@@ -61,7 +62,8 @@ SMALL = {
     "feed_forward_size": 5,
     "blocks": 2,
 }
-COPIES = ("pointer_generator",)
+ONLY_COPIES = ("pointer_network",)
+COPIES = ("pointer_generator", *ONLY_COPIES)
 FOLLOWS_ALIGNMENT = ("hard_monotonic_attention", "first_order_hard_attention")
 MARGINALISES = ("hard_attention", *FOLLOWS_ALIGNMENT)
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8

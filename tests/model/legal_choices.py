@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from composed_variants import COPIES, MARGINALISES, attends, contexts_of, usual_first
+from composed_variants import COPIES, MARGINALISES, ONLY_COPIES, attends, contexts_of, usual_first
 
 from attnlab.batch import Padding
 
@@ -249,6 +249,29 @@ RULES = [
         ),
     ),
     _rule(
+        "the uniform score has nothing to learn",
+        lambda attention, output: attention == "uniform" and output in ONLY_COPIES,
+    ),
+    _rule(
+        "learns nothing of a token whose weight is 0",
+        lambda normaliser, output: normaliser in ("hard", "gumbel") and output in ONLY_COPIES,
+    ),
+    _rule(
+        "would never learn",
+        lambda readout, output: readout not in ("plain", "state") and output in ONLY_COPIES,
+    ),
+    *(
+        _rule("nothing reads the context that several heads or a gate make", refuses)
+        for refuses in (
+            lambda heads, decoder, output: (
+                heads is not None and decoder[1] == "readout" and output in ONLY_COPIES
+            ),
+            lambda gate, decoder, output: (
+                gate != "none" and decoder[1] == "readout" and output in ONLY_COPIES
+            ),
+        )
+    ),
+    _rule(
         "copies tokens of the source, so that both sides need one vocabulary",
         lambda output, joint_vocabulary: output in COPIES and not joint_vocabulary,
     ),
@@ -267,6 +290,10 @@ RULES = [
     _rule(
         "needs one vocabulary and one embedding width on both sides",
         lambda tied_embeddings, joint_vocabulary: tied_embeddings == "all" and not joint_vocabulary,
+    ),
+    _rule(
+        "training.label_smoothing spreads probability over the vocabulary",
+        lambda label_smoothing, output: label_smoothing > 0 and output in ONLY_COPIES,
     ),
     _rule(
         "search.coverage_penalty goes by the attention weights, but the model has no attention",

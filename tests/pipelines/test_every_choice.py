@@ -94,6 +94,7 @@ TOGETHER = [
     ("attention=linear_attention", "history=coverage", "heads=multi"),
     ("attention=delta_rule", "normaliser=none", "decoder=step_then_attend"),
     ("attention=bahdanau", "output=pointer_generator"),
+    ("decoder=step_then_attend", "output=pointer_network", "readout=plain"),
     ("encoder=self_attention", "attention=general", "bridge=linear"),
     ("encoder=self_attention", "attention=scaled_dot", "heads=multi", "decoder=transformer"),
     ("attention=bahdanau", "encoder=convolutional"),
@@ -111,7 +112,9 @@ LESSONS = sorted(path.stem for path in PRESETS("lesson/*.yaml"))
 GENERATED = ("articles", "flip_flop", "modular_arithmetic", "mqar", "parity", "reverse")
 
 # What a choice of the model needs of the data.
-NEEDS = {"output=pointer_generator": ("data.tokenizer.joint=true",)}
+NEEDS = dict.fromkeys(
+    ("output=pointer_generator", "output=pointer_network"), ("data.tokenizer.joint=true",)
+)
 
 
 def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:

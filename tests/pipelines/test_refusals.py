@@ -305,6 +305,19 @@ COMBINATIONS = {
         "model.output is PointerGenerator, which copies tokens of the source and needs one joint "
         "vocabulary, but data.tokenizer.joint is false; choose data.tokenizer.joint=true",
     ),
+    "smoothing of pointers": (
+        (
+            "model/output=pointer_network",
+            "model/readout=plain",
+            "data.tokenizer.joint=true",
+            "training.label_smoothing=0.1",
+        ),
+        "training.label_smoothing spreads probability over the vocabulary, but the output Pointer",
+    ),
+    "pointers beside a readout": (
+        ("model/output=pointer_network", "data.tokenizer.joint=true"),
+        "output PointerNetwork reads the attention weights alone, so that the readout",
+    ),
     "copies by no distribution": (
         ("model/output=pointer_generator", "data.tokenizer.joint=true", "model/normaliser=sigmoid"),
         "output PointerGenerator reads the attention weights as a distribution over the source",

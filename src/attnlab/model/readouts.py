@@ -225,19 +225,25 @@ class MaxoutReadout(Readout):
 
 def tie_embeddings(
     which: Literal["none", "target", "all"],
-    output: nn.Linear,
+    output: nn.Linear | None,
     target: nn.Embedding,
     source: nn.Embedding | None,
 ) -> None:
     """Let the output layer (`target`), and the source's (`all`), use the target embedding's matrix.
 
     Args:
+        output: None for an output without such a layer.
         source: None for an encoder without an embedding that may be tied.
 
-    Raises ValueError where the widths or the vocabularies differ.
+    Raises ValueError where the widths or the vocabularies differ, or there is no output layer.
     """
     if which == "none":
         return
+    if output is None:
+        raise ValueError(
+            f"tied_embeddings is {which}, but this output has no layer over the vocabulary that "
+            "could use an embedding; choose tied_embeddings=none or model/output=linear"
+        )
     if output.in_features != target.embedding_dim:
         raise ValueError(
             f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, "

@@ -31,6 +31,7 @@ from attnlab.model.outputs.output import (
     Reading,
     check_alignment,
     check_attention,
+    check_pointing,
     check_vocabularies,
     stacked,
 )
@@ -139,6 +140,13 @@ class Seq2Seq(nn.Module):
         check_attention(output.target, self.decoder.attention)
         context_size = value_size if self.decoder.into_readout else 0
         check_alignment(output.target, self.decoder.attention, context_size)
+        check_pointing(
+            output.target,
+            self.decoder.attention,
+            body.readout,
+            has_state=body.state_shape.layers > 0,
+            feeds_context=self.decoder.into_cell,
+        )
         check_vocabularies(output.target, source_vocabulary_size, target_vocabulary_size)
         self.output: Output = output(
             readout_size=body.readout.size,

@@ -303,7 +303,10 @@ def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: A
 
 def _check_logits(output: nn.Module, inputs: tuple[Reading], logits: Any) -> None:
     assert isinstance(output, Output)
-    expected = (*inputs[0].readout.shape[:-1], output.vocabulary.out_features)
+    # Without a layer over the vocabulary, nothing says how large this is.
+    layer = output.vocabulary
+    size = logits.shape[-1] if layer is None else layer.out_features
+    expected = (*inputs[0].readout.shape[:-1], size)
     _check_tensor(output, "logits", logits, "(..., V)", expected)
 
 

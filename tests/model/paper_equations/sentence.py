@@ -174,7 +174,15 @@ class Model:
         return "output" if self.output == "linear" else "output.generator"
 
     def _log_probs(self, w: Weights, readout, state_and_token, c, weights, source: list[int]):
-        """log P of the next token: written, or (See et al. 2017, equation 9) copied as well."""
+        """log P of the next token: written, or (See et al. 2017, equation 9) copied as well.
+
+        Or copied alone (Vinyals et al. 2015, equation 3).
+        """
+        if self.output == "pointer_network":
+            p = np.zeros(w["decoder.body.embedding.weight"].shape[0])
+            for token, weight in zip([*source, EOS], np.mean(weights, axis=0), strict=True):
+                p[token] += weight
+            return np.log(np.maximum(p, np.finfo(p.dtype).tiny))
         weight = w[f"{self._vocabulary}.weight"]
         written = log_softmax(weight @ readout + w[f"{self._vocabulary}.bias"])
         if self.output == "linear":
@@ -196,8 +204,10 @@ class Model:
         )
 
     def _fed_size(self, w: Weights) -> int:
-        vocabulary_size, readout_size = w[f"{self._vocabulary}.weight"].shape
-        embedding_size = w["decoder.body.embedding.weight"].shape[1]
+        vocabulary_size, embedding_size = w["decoder.body.embedding.weight"].shape
+        readout_size = 0
+        if self.output != "pointer_network":
+            readout_size = w[f"{self._vocabulary}.weight"].shape[1]
         sizes = {
             "attentional_hidden": readout_size,
             "expected_embedding": embedding_size,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES, VARIANTS, Variant, build
+from composed_variants import COPIES, FOLLOWS_ALIGNMENT, MARGINALISES, VARIANTS, Variant, build
 from lab_extras.decoders import GatedDecoder
 from lab_extras.scores import EuclideanScore
 from lab_extras.weights import GainedSoftmax
@@ -132,6 +132,8 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
         {"gate": "per_head", "heads": 2},
         {"gate": "elementwise", "heads": 2, "projection": 3},
         {"output": "pointer_generator", "heads": 2, "input_feeding": "expected_embedding"},
+        {"output": "pointer_network", "readout": "plain", "decoder": "step_then_attend"},
+        {"output": "pointer_network", "readout": "plain", "heads": 2, "history": "coverage"},
         {"output": "hard_attention", "readout": "maxout", "input_feeding": "softmax_output"},
         {"output": "hard_attention", "decoder": "step_then_attend", "context": "readout"},
         {"output": "hard_monotonic_attention", "input_feeding": "expected_embedding"},
@@ -139,7 +141,7 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
     ids=lambda choices: ",".join(map(str, choices.values())),
 )
 def test_numbers_of_joined_choices_follow_and_end_as_the_model(tiny_model, choices) -> None:
-    copies = {"target_vocabulary_size": 11} if choices.get("output") == "pointer_generator" else {}
+    copies = {"target_vocabulary_size": 11} if choices.get("output") in COPIES else {}
     ours = translator_of(tiny_model(**choices, **copies))
     sheet, taken = sheet_at(ours, 3, Edit(behind=2))
     check_symbols(sheet)

@@ -14,10 +14,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
-from attnlab.errors import ExperimentError
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
-from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
+from attnlab.model.outputs.likelihood import (
+    SummedLoss,
+    at_least_single,
+    positive_shares,
+    smoothed_nll,
+)
 from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.readouts import Readout
 
@@ -93,7 +97,7 @@ class HardAttention(Output[AlignedT]):
         # 1. The log of the weights, (B, S) or (B, T, S). Where they are 0 it has no gradient.
         weights = at_least_single(step.attention_weights[:, 0])
         if memory.intervention is not None:
-            weights = _distribution(weights)
+            weights = positive_shares(weights)
         tiny = torch.finfo(weights.dtype).tiny
         log_weights = weights.clamp(min=tiny).log().masked_fill(weights == 0, -torch.inf)
 
@@ -194,17 +198,3 @@ def _of_labels(emissions: Tensor, labels: Tensor) -> Tensor:
     """Of emissions (n, S, V) those of labels (n,): (n, S)."""
     at_labels = labels.view(-1, 1, 1).expand(-1, emissions.shape[1], 1)
     return emissions.gather(2, at_labels).squeeze(2)
-
-
-def _distribution(weights: Tensor) -> Tensor:
-    """Weights (..., S) that an intervention set, divided by their sum.
-
-    Raises ExperimentError where all are 0.
-    """
-    total = weights.sum(-1, keepdim=True)
-    if not (total > 0).all():
-        raise ExperimentError(
-            "intervene leaves all attention weights of a step at 0, but model/output sums over the "
-            "source tokens that they choose from; hide fewer tokens, or give a weight above 0"
-        )
-    return weights / total

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
+from attnlab.errors import ExperimentError
+
 
 class SummedLoss(NamedTuple):
     """Two sums over real target tokens (`<eos>` included) or sentences, in nats.
@@ -35,3 +37,17 @@ def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: flo
         return SummedLoss(nll, nll)
     uniform = -log_probabilities.mean(dim=-1).sum()  # the cross-entropy against 1 / C
     return SummedLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)
+
+
+def positive_shares(weights: Tensor) -> Tensor:
+    """Weights (..., S) that an intervention set, divided by their sum.
+
+    Raises ExperimentError where all are 0.
+    """
+    total = weights.sum(-1, keepdim=True)
+    if not (total > 0).all():
+        raise ExperimentError(
+            "intervene leaves all attention weights of a step at 0, but model/output sums over the "
+            "source tokens that they choose from; hide fewer tokens, or give a weight above 0"
+        )
+    return weights / total

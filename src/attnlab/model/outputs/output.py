@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.memory import Memory
+from attnlab.model.attention.uniform import UniformScore
 from attnlab.model.decoders.step import StepOutput
 from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
 from attnlab.model.readouts import Readout
@@ -67,6 +68,20 @@ def unstacked(reading: ReadingT) -> list[ReadingT]:
     ]
 
 
+def source_of_weights(step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
+    """The weights, the mean over the heads, and the source's tokens that they belong to.
+
+    Both are (B, S) for one step, (B, T, S) for all; the memory may have fewer rows.
+    """
+    assert step.attention_weights is not None
+    assert memory.source is not None
+    weights = step.attention_weights.mean(1)  # of (B, N, S) or (B, N, T, S)
+    source = memory.source.repeat_interleave(len(weights) // len(memory.source), dim=0)
+    if weights.dim() == 3:
+        source = source.unsqueeze(1)
+    return weights, source.expand(weights.shape)
+
+
 class Output(nn.Module, ABC, Generic[ReadingT]):
     """Probabilities of the next token.
 
@@ -78,6 +93,8 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     needs_attention: whether it reads the memory, and attention weights as a distribution over it.
     copies: whether it writes tokens of the source, so that both sides must share a vocabulary.
+    only_copies: whether it writes no others, and reads the attention weights alone: neither the
+        readout nor the context.
     reads_each_value: whether it applies the readout to each of the source's values, in place of
         their mean, the context.
     has_posterior: whether `posterior` says where each token of a known target comes from.
@@ -95,6 +112,7 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     needs_attention: ClassVar[bool] = False
     copies: ClassVar[bool] = False
+    only_copies: ClassVar[bool] = False
     reads_each_value: ClassVar[bool] = False
     has_posterior: ClassVar[bool] = False
     follows_alignment: ClassVar[bool] = False
@@ -104,8 +122,11 @@ class Output(nn.Module, ABC, Generic[ReadingT]):
 
     @property
     @abstractmethod
-    def vocabulary(self) -> nn.Linear:
-        """The layer from the readout to the vocabulary, which embeddings may be tied to."""
+    def vocabulary(self) -> nn.Linear | None:
+        """The layer from the readout to the vocabulary, which embeddings may be tied to.
+
+        None for an output without one.
+        """
 
     def read(self, readout: Tensor, step: StepOutput, memory: Memory) -> ReadingT:
         """What `forward` reads.
@@ -213,6 +234,51 @@ def check_alignment(
             f"output {name} reads a value of the source in place of the context, but this decoder "
             "hands its readout no context; choose a model.decoder.context that goes into the "
             "readout, or model/output=linear"
+        )
+
+
+def check_pointing(
+    output: type[Output],
+    attention: Attention | MultiHeadAttention | None,
+    readout: Readout,
+    *,
+    has_state: bool,
+    feeds_context: bool,
+) -> None:
+    """Raise ValueError where an output that only copies leaves parts without anything to learn.
+
+    has_state: False for a decoder whose steps have no recurrent state.
+    feeds_context: whether a context goes into the cell.
+    """
+    if not output.only_copies or attention is None:
+        return
+    name = f"output {output.__name__} reads the attention weights alone"
+    heads = attention.attentions if isinstance(attention, MultiHeadAttention) else [attention]
+    if any(isinstance(head.score, UniformScore) for head in heads):
+        raise ValueError(
+            f"{name}, and the uniform score has nothing to learn; choose another model/attention"
+        )
+    if any(getattr(head.normaliser, "is_hard", False) for head in heads):
+        raise ValueError(
+            f"{name}, and learns nothing of a token whose weight is 0, as all but one are with "
+            "this normaliser; choose model/normaliser=softmax"
+        )
+    if not has_state:
+        raise ValueError(
+            f"{name}, so that nothing reads what a Transformer's last block finds; choose a "
+            "recurrent model/decoder"
+        )
+    if any(True for _ in readout.parameters()):
+        raise ValueError(
+            f"{name}, so that the readout {type(readout).__name__} would never learn; choose "
+            "model/readout=plain, or state where no context goes into the readout"
+        )
+    makes_context = len(heads) > 1 or isinstance(attention, MultiHeadAttention)
+    if (makes_context or attention.gate is not None) and not feeds_context:
+        raise ValueError(
+            f"{name}, so that nothing reads the context that several heads or a gate make; choose "
+            "a model.decoder.context that goes into the cell, or model/heads=one and "
+            "model/gate=none"
         )
 
 

@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.step import StepOutput
 from attnlab.model.outputs.likelihood import SummedLoss, at_least_single, smoothed_nll
-from attnlab.model.outputs.output import Output, Reading
+from attnlab.model.outputs.output import Output, Reading, source_of_weights
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,15 @@ class PointerGenerator(Output[CopyReading]):
         return self.generator
 
     def read(self, readout: Tensor, step: StepOutput, memory: Memory) -> CopyReading:
-        assert step.attention_weights is not None
         # 1. The gate reads what the readout reads.
         known = [step.hidden, step.token]
         if step.context is not None:
             known = [step.context, *known]
         gate = self.gate(torch.cat(known, dim=-1)).squeeze(-1)  # (B,) or (B, T)
 
-        # 2. Copying goes by the attention weights, (B, N, S) or (B, N, T, S).
-        weights = step.attention_weights.mean(1)
-        assert memory.source is not None
-        source = memory.source.repeat_interleave(len(weights) // len(memory.source), dim=0)
-        if weights.dim() == 3:
-            source = source.unsqueeze(1)
-        return CopyReading(readout, gate, weights, source.expand(weights.shape))
+        # 2. Copying goes by the attention weights.
+        weights, source = source_of_weights(step, memory)
+        return CopyReading(readout, gate, weights, source)
 
     def forward(self, reading: CopyReading) -> Tensor:
         """The log-probabilities (..., V)."""

@@ -40,6 +40,7 @@ from attnlab.model.outputs.alignment_chain import AlignmentChain
 from attnlab.model.outputs.hard_attention import AlignedReading, HardAttention
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.pointer_generator import PointerGenerator
+from attnlab.model.outputs.pointer_network import PointerNetwork
 from attnlab.model.readouts import (
     AttentionalReadout,
     MaxoutReadout,
@@ -526,6 +527,8 @@ def predict(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Symbol) -> N
         p = written(sheet, taken, read, ("p_t", "distribution"))
     elif type(output) is PointerGenerator:
         p = written_or_copied(sheet, taken, stepped, read)
+    elif type(output) is PointerNetwork:
+        p = copied(sheet, taken, ("p_t", "distribution"))
     elif isinstance(output, HardAttention):
         p = written_from_each(sheet, taken, stepped)
     else:
@@ -566,6 +569,7 @@ def written(sheet: Sheet, taken: TakenStep, read: Symbol, names: tuple[str, str]
     names: of the result, and what it is about.
     """
     layer = taken.model.output.vocabulary
+    assert layer is not None
     W = sheet.weight("W_y", "output_W", layer.weight, taken.vocabulary, read.axes[0])
     b = sheet.weight("b_y", "output_bias", layer.bias, taken.vocabulary)
     logits = sheet.compute("logits", "logits", "linear", W, read, b)
@@ -586,6 +590,7 @@ def written_from_each(sheet: Sheet, taken: TakenStep, stepped: Stepped) -> Symbo
     source = Axis("S", len(taken.tokens), taken.tokens)
     readouts = sheet.given("R_t", "readout", values, source, Axis("R", values.shape[1]))
     layer = taken.model.output.vocabulary
+    assert layer is not None
     W = sheet.weight("W_y", "output_W", layer.weight, taken.vocabulary, readouts.axes[1])
     b = sheet.weight("b_y", "output_bias", layer.bias, taken.vocabulary)
     logits = sheet.compute("logits", "logits", "linear", W, readouts, b)
@@ -627,7 +632,6 @@ def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Sy
     """The pointer-generator: p_gen times the vocabulary's, and the rest by the attention."""
     output = taken.model.output
     assert isinstance(output, PointerGenerator)
-    assert taken.memory.source is not None
     p_written = written(sheet, taken, read, ("p_vocab", "written"))
 
     known = [part for part in (stepped.context, stepped.hidden, stepped.token) if part is not None]
@@ -640,10 +644,21 @@ def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Sy
     sheet.formula("{} = {} {} + {}", product, w, joined, b)
     sheet.formula("{} = σ({})", p_gen, product)
 
+    p_copied = copied(sheet, taken, ("p_copy", "copied"))
+    p = sheet.compute("p_t", "mixed", "blend", p_copied, p_gen, p_written)
+    sheet.formula("{} = {} {} + (1 − p_gen) {}", p, p_gen, p_written, p_copied)
+    return p
+
+
+def copied(sheet: Sheet, taken: TakenStep, name: tuple[str, str]) -> Symbol:
+    """The probability of each token by the attention weights of its places in the source.
+
+    name: of the symbol, and what it is about.
+    """
+    assert taken.memory.source is not None
     alphas = [symbol for symbol in sheet.symbols.values() if symbol.about == "weights"]
     p_copied = sheet.compute(
-        "p_copy",
-        "copied",
+        *name,
         "copied",
         *alphas,
         axes=[taken.vocabulary],
@@ -651,6 +666,4 @@ def written_or_copied(sheet: Sheet, taken: TakenStep, stepped: Stepped, read: Sy
         size=taken.vocabulary.size,
     )
     sheet.formula("{}(y) = Σ " + " ".join(["{}"] * len(alphas)) + ",  xᵢ = y", p_copied, *alphas)
-    p = sheet.compute("p_t", "mixed", "blend", p_copied, p_gen, p_written)
-    sheet.formula("{} = {} {} + (1 − p_gen) {}", p, p_gen, p_written, p_copied)
-    return p
+    return p_copied

@@ -19,6 +19,7 @@ from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData, PreparedSplit, short_text
 from attnlab.data.row_kinds import Pairs
 from attnlab.errors import ExperimentError
+from attnlab.model.outputs.pointer_network import refusal_of_smoothing
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
 from attnlab.progress import Progress
@@ -99,6 +100,9 @@ class Translation(Task[PreparedData]):
                 "needs one joint vocabulary, but data.tokenizer.joint is false; choose "
                 "data.tokenizer.joint=true or model/output=linear"
             )
+        only_copies = output is not None and output.target.only_copies
+        if only_copies and bound["training"].label_smoothing:
+            problems.append(refusal_of_smoothing(output.target))
         try:
             checked_ratio(bound["training"].teacher_forcing, step=0)
         except ExperimentError as error:
@@ -156,6 +160,8 @@ class Translation(Task[PreparedData]):
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
             )
+        if experiment.model.values["output"].target.only_copies:
+            _check_targets_can_be_copied(data)
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search),
             "test": ("search", experiment.search),
@@ -289,6 +295,31 @@ def _check_longest_target(
             raise ExperimentError(
                 f"{limit}, but {path}.max_length lets a search write {search.max_length}; raise "
                 f"the one to {search.max_length}, or lower the other to {most}"
+            )
+
+
+def _check_targets_can_be_copied(data: PreparedData) -> None:
+    """Count the pairs whose target has a token that the source lacks; an output only copies.
+
+    Raises ExperimentError where these are all pairs of the training split.
+    """
+    for name in ("train", "validation", "test"):
+        split = data.split(name)
+        lacking = sum(
+            not np.isin(split.target[row], split.source[row]).all() for row in range(len(split))
+        )
+        if lacking == len(split) and name == "train":
+            raise ExperimentError(
+                "model/output=pointer_network writes tokens of the source alone, but every target "
+                "of the training split has a token that its source lacks; choose other data, or "
+                "model/output=pointer_generator, which also writes from the vocabulary"
+            )
+        if lacking:
+            print(
+                f"warning: {lacking} of the {len(split)} pairs of the {name} split have a target "
+                "token that the source lacks, which model/output=pointer_network cannot write; "
+                "each such token has the probability 0 and adds 87 nats to the loss",
+                file=sys.stderr,
             )
 
 
