@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.outputs.pointer_network import PointerNetwork, PointerReading
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
+from attnlab.tasks.translation.task import _check_targets_can_be_copied
 from attnlab.training.loss import summed_loss, summed_nll
 
 N, S, V = 9, 4, 11
@@ -160,3 +163,33 @@ def test_eos_of_the_source_ends_the_target(tiny_model, pairs):
 def test_choices_that_leave_nothing_to_point_with_are_refused(choices, words, tiny_model):
     with pytest.raises(ExperimentError, match=words):
         tiny_model(**(CHOICES | choices))
+
+
+class Pairs:
+    """A split with these pairs of token ids."""
+
+    def __init__(self, *pairs: tuple[list[int], list[int]]) -> None:
+        self.source = [source for source, _ in pairs]
+        self.target = [target for _, target in pairs]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+CAN, CANNOT = ([5, 6], [6, 6]), ([5, 6], [6, 7])
+
+
+def test_pairs_that_cannot_be_copied_are_counted(capsys):
+    splits = {"train": Pairs(CAN, CANNOT, CANNOT), "validation": Pairs(CAN), "test": Pairs(CANNOT)}
+    _check_targets_can_be_copied(PointerNetwork, SimpleNamespace(split=splits.get))
+    warnings = capsys.readouterr().err.splitlines()
+    assert [warning.partition(" have")[0] for warning in warnings] == [
+        "warning: 2 of the 3 pairs of the train split",
+        "warning: 1 of the 1 pairs of the test split",
+    ]
+
+
+def test_data_of_which_no_pair_can_be_copied_are_refused():
+    splits = {"train": Pairs(CANNOT)}
+    with pytest.raises(ExperimentError, match="every target of the training split has a token"):
+        _check_targets_can_be_copied(PointerNetwork, SimpleNamespace(split=splits.get))

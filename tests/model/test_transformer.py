@@ -437,7 +437,10 @@ def test_shown_weights_are_those_of_the_alignment_block(pairs):
     [
         ({"bridge": "linear"}, "makes a first recurrent state, but this decoder has none"),
         ({"history": "coverage"}, "remembers from step to step"),
-        ({"input_feeding": "expected_embedding"}, "feeds what a step found to the next"),
+        (
+            {"input_feeding": "expected_embedding"},
+            r"model/input_feeding \(\w+\) feeds what a step found to the next",
+        ),
         ({"attention": "none"}, "asks an attention at every step"),
     ],
 )

@@ -82,7 +82,7 @@ class StateReadout(Readout):
         if context_size > 0:
             raise ValueError(
                 "the state readout reads no context, but this decoder hands it one; choose a "
-                "model.decoder.context that goes into the cell alone, or model/readout=tanh"
+                "model.decoder.context that goes elsewhere, or model/readout=tanh"
             )
         self.size = hidden_size
         self.dropout = Dropout(dropout)

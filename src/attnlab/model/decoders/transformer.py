@@ -291,14 +291,14 @@ def _check_choices(
     """Raise ValueError where choices do not go together with a Transformer's decoder."""
     if mechanism.history is not None:
         raise ValueError(
-            f"history {mechanism.history.target.__name__} remembers from step to step, but a "
-            "Transformer's decoder takes all steps of a training at once; choose "
+            f"model/history ({mechanism.history.target.__name__}) remembers from step to step, but "
+            "a Transformer's decoder takes all steps of a training at once; choose "
             "model/history=none, or a recurrent model/decoder"
         )
     if input_feeding is not None:
         raise ValueError(
-            f"input_feeding {input_feeding.target.__name__} feeds what a step found to the next, "
-            "but a Transformer's decoder takes all steps of a training at once; choose "
+            f"model/input_feeding ({input_feeding.target.__name__}) feeds what a step found to the "
+            "next, but a Transformer's decoder takes all steps of a training at once; choose "
             "model/input_feeding=none, or a recurrent model/decoder"
         )
     if alignment_block > blocks:

@@ -19,6 +19,7 @@ from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData, PreparedSplit, short_text
 from attnlab.data.row_kinds import Pairs
 from attnlab.errors import ExperimentError
+from attnlab.model.outputs.output import Output
 from attnlab.model.outputs.pointer_network import refusal_of_smoothing
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.model.trial_pass import trial_batch
@@ -160,8 +161,9 @@ class Translation(Task[PreparedData]):
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
             )
-        if experiment.model.values["output"].target.only_copies:
-            _check_targets_can_be_copied(data)
+        output = experiment.model.values["output"].target
+        if output.only_copies:
+            _check_targets_can_be_copied(output, data)
         searches = {
             "validation": ("training.validation_search", experiment.training.validation_search),
             "test": ("search", experiment.search),
@@ -298,8 +300,10 @@ def _check_longest_target(
             )
 
 
-def _check_targets_can_be_copied(data: PreparedData) -> None:
-    """Count the pairs whose target has a token that the source lacks; an output only copies.
+def _check_targets_can_be_copied(output: type[Output], data: PreparedData) -> None:
+    """Count the pairs whose target has a token that the source lacks.
+
+    output: one that only copies.
 
     Raises ExperimentError where these are all pairs of the training split.
     """
@@ -310,15 +314,15 @@ def _check_targets_can_be_copied(data: PreparedData) -> None:
         )
         if lacking == len(split) and name == "train":
             raise ExperimentError(
-                "model/output=pointer_network writes tokens of the source alone, but every target "
-                "of the training split has a token that its source lacks; choose other data, or "
-                "model/output=pointer_generator, which also writes from the vocabulary"
+                f"model/output ({output.__name__}) writes tokens of the source alone, but every "
+                "target of the training split has a token that its source lacks; choose other "
+                "data, or model/output=pointer_generator, which also writes from the vocabulary"
             )
         if lacking:
             print(
                 f"warning: {lacking} of the {len(split)} pairs of the {name} split have a target "
-                "token that the source lacks, which model/output=pointer_network cannot write; "
-                "each such token has the probability 0 and adds 87 nats to the loss",
+                f"token that the source lacks, which model/output ({output.__name__}) cannot "
+                "write; each such token has the probability 0 and adds 87 nats to the loss",
                 file=sys.stderr,
             )
 
