@@ -72,8 +72,15 @@ TASKS = {
     "copy": Task(
         ("data=copy", *(f"training.{name}=500" for name in ("max_steps", "validate_every"))), 0.5
     ),
+    # The query has read the key whose value it looks for.
     "mqar": Task(
-        ("data=mqar", *(f"training.{name}=1000" for name in ("max_steps", "validate_every"))), 0.5
+        (
+            "data=mqar",
+            "data.repeat_keys=true",
+            "model/decoder=step_then_attend",
+            *(f"training.{name}=1000" for name in ("max_steps", "validate_every")),
+        ),
+        0.5,
     ),
     "sigmorphon2020_kor": Task(
         (

@@ -19,7 +19,14 @@ SHARED = {
 
 
 def recall(**changed):
-    own = {"min_length": 2, "max_length": 6, "num_keys": 9, "num_values": 4, "num_queries": None}
+    own = {
+        "min_length": 2,
+        "max_length": 6,
+        "num_keys": 9,
+        "num_values": 4,
+        "num_queries": None,
+        "repeat_keys": False,
+    }
     return MqarCorpus(**(SHARED | own | changed))
 
 
@@ -51,6 +58,21 @@ def test_recall_aligns_each_value_with_the_one_behind_the_key():
             assert row["source"][:start].endswith(f"{query} ")
             assert row["source"][start:end] == row["target"][from_:to]
     assert "k0" not in row["target"]
+
+
+def test_recall_may_repeat_each_key_before_its_value():
+    plain, repeated = rows_of(recall()), rows_of(recall(repeat_keys=True))
+    for row, other in zip(plain, repeated, strict=True):
+        assert row["source"] == other["source"]
+        queries = row["source"].partition(" | ")[2].split()
+        target = other["target"].split()
+        assert target[::2] == queries
+        assert target[1::2] == row["target"].split()
+        spans = zip(other["source_spans"], other["target_spans"], strict=True)
+        for number, ((start, end), (from_, to)) in enumerate(spans):
+            assert other["source"][start:end] == other["target"][from_:to] == target[number]
+            is_query = start > other["source"].index("|")
+            assert is_query == (number % 2 == 0)
 
 
 def test_recall_asks_for_as_many_keys_as_wanted_in_random_order():

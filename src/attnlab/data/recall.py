@@ -27,9 +27,14 @@ class MqarCorpus(DrawnCorpus):
     paper puts them among the pairs at distances of a power law. The i-th value of the target is
     aligned with the value that follows the i-th query's key.
 
+    With `repeat_keys` the target repeats each query before its value: `k0 v7 k3 v1`. A decoder so
+    reads a key before it looks up the value, as the model of the paper reads its query; without, it
+    has to find the query and the pair in one look. A repeated key is aligned with its query.
+
     min_length, max_length: keys, each with its value, in a source.
     num_keys, num_values: the sizes of the two alphabets.
     num_queries: in each source; null asks for every key of it.
+    repeat_keys: whether the target has each query before its value.
     """
 
     rouge = None
@@ -37,6 +42,7 @@ class MqarCorpus(DrawnCorpus):
     num_keys: AlphabetSize
     num_values: AlphabetSize
     num_queries: Annotated[int, Field(ge=1)] | None
+    repeat_keys: bool
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,9 +67,16 @@ class MqarCorpus(DrawnCorpus):
         for key, value in zip(keys, values, strict=True):
             source += [f"k{key}", f"v{value}"]
         queries = [f"k{keys[place]}" for place in asked]
-        target = [f"v{values[place]}" for place in asked]
-        # The value of the pair at a place follows its key.
-        links = [(2 * place + 1, number) for number, place in enumerate(asked)]
+
+        target = []
+        links = []
+        for number, place in enumerate(asked):
+            if self.repeat_keys:
+                links.append((len(source) + 1 + number, len(target)))
+                target.append(queries[number])
+            # The value of the pair at a place follows its key.
+            links.append((2 * place + 1, len(target)))
+            target.append(f"v{values[place]}")
         return row_of_words([*source, SEPARATOR, *queries], target, links)
 
 
