@@ -78,7 +78,7 @@ TASKS = {
             "data=mqar",
             "data.repeat_keys=true",
             "model/decoder=step_then_attend",
-            *(f"training.{name}=1000" for name in ("max_steps", "validate_every")),
+            *(f"training.{name}=500" for name in ("max_steps", "validate_every")),
         ),
         0.5,
     ),
