@@ -192,6 +192,11 @@ def test_part_that_fails_in_the_standard_library_is_refused_with_its_own_line() 
     assert re.search(where, found)
 
 
+def test_misspelt_class_of_ones_own_is_answered_with_the_nearest_one() -> None:
+    found = problem(f"model.attention={{_target_: {__name__}.ScoreOfOneQuerry}}")
+    assert f"{__name__} has no ScoreOfOneQuerry; did you mean {__name__}.ScoreOfOneQuery?" in found
+
+
 def test_part_that_skips_the_base_constructor_is_refused() -> None:
     assert problem(score(ScoreWithoutBaseConstructor)).endswith(
         "ScoreWithoutBaseConstructor.__init__ must call super().__init__()"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -137,9 +138,20 @@ def _wrong_target(target: Any, kind: type, path: str, error: ValueError) -> str:
     allowed = with_article(kind)
     if known:
         allowed = f"one of {', '.join(known)}, or {with_article(kind)} of your own"
-    close = difflib.get_close_matches(str(target), known, n=1)
+    close = difflib.get_close_matches(str(target), [*_beside(target, kind), *known], n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}{hint}"
+
+
+def _beside(target: Any, kind: type) -> list[str]:
+    """The classes of the kind in the module that a `_target_` names, where it is imported."""
+    module = sys.modules.get(str(target).rpartition(".")[0])
+    classes = [] if module is None else [*vars(module).values()]
+    return [
+        f"{each.__module__}.{each.__name__}"
+        for each in classes
+        if isinstance(each, type) and issubclass(each, kind) and not inspect.isabstract(each)
+    ]
 
 
 def _makes_part(
