@@ -68,7 +68,7 @@ class MqarCorpus(DrawnCorpus):
             source += [f"k{key}", f"v{value}"]
         queries = [f"k{keys[place]}" for place in asked]
 
-        target = []
+        target: list[str] = []
         links = []
         for number, place in enumerate(asked):
             if self.repeat_keys:
