@@ -25,7 +25,8 @@ def recurrence_at_pads(encoder: Any, wanted: Recurrence | None) -> Iterator[Recu
 
     Raises ExperimentError for a wish to such an encoder.
     """
-    parts = [part for part in encoder.modules() if isinstance(part, Encoder)]
+    # An encoder from outside need not be an `Encoder`.
+    parts = [encoder, *(part for part in encoder.modules() if isinstance(part, Encoder))]
     for part in parts:
         if isinstance(getattr(part, "padding", None), Padding):
             continue
