@@ -44,7 +44,7 @@ CHOICES = {
     "top key": ("foo=1", "foo is not a setting; the config has: callbacks, chain, data"),
     "key": (
         "training.foo=1",
-        "training.foo is not a setting; training has: accumulate, attention_loss, attention_schedule, ",
+        "training.foo is not a setting; training has: accumulate, attention_loss, attention_sche",
     ),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),
     "key that the file of a logger leaves out": (
