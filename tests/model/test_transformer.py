@@ -439,7 +439,7 @@ def test_shown_weights_are_those_of_the_alignment_block(pairs):
         ({"history": "coverage"}, "remembers from step to step"),
         (
             {"input_feeding": "expected_embedding"},
-            r"model/input_feeding \(\w+\) feeds what a step found to the next",
+            "model/input_feeding (ExpectedEmbeddingFeeding) feeds what a step found to the next",
         ),
         ({"attention": "none"}, "asks an attention at every step"),
     ],

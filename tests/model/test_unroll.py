@@ -150,7 +150,9 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
     by_steps = torch.stack(steps, dim=1)
     if model.output.follows_alignment:  # a pad was not written, so nothing goes on from it
         logits, by_steps = logits[batch.target_mask], by_steps[batch.target_mask]
-    torch.testing.assert_close(logits, by_steps, rtol=0, atol=close)
+    # Those of a pointer network are logarithms of single weights, which may be far from 0.
+    relative = close if model.output.only_copies else 0
+    torch.testing.assert_close(logits, by_steps, rtol=relative, atol=close)
     weights = torch.randn(
         logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype
     )

@@ -145,7 +145,7 @@ class Seq2Seq(nn.Module):
             self.decoder.attention,
             body.readout,
             has_state=body.state_shape.layers > 0,
-            feeds_context=self.decoder.into_cell,
+            feeds_context=self.decoder.into_cell or self.decoder.steps_twice,
         )
         check_vocabularies(output.target, source_vocabulary_size, target_vocabulary_size)
         self.output: Output = output(

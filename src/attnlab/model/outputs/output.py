@@ -248,7 +248,7 @@ def check_pointing(
     """Raise ValueError where an output that only copies leaves parts without anything to learn.
 
     has_state: False for a decoder whose steps have no recurrent state.
-    feeds_context: whether a context goes into the cell.
+    feeds_context: whether a context goes into a cell.
     """
     if not output.only_copies or attention is None:
         return
