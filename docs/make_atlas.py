@@ -16,25 +16,21 @@ import argparse
 import csv
 import json
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 import torch
 from filelock import FileLock
+from measured_page import ROOT, revision, write_measured
 
 from attnlab.experiment.composition import compose
 from attnlab.studies.measurements import Point, train
 
-ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
 PAGE = ROOT / "docs" / "atlas.md"
 ROWS = ROOT / "docs" / "atlas" / "rows.csv"
-BEGIN, END = "<!-- make atlas -->\n", "<!-- end -->\n"
 COLUMNS = (
     "data",
     "choice",
@@ -50,45 +46,26 @@ SEEDS = (1, 2, 3)
 # What all trainings share: one validation, at the end, and greedy search.
 COMMON = ("search=greedy", "tracking=none", "hardware.threads=1")
 CENTRES = ("bahdanau", "scaled_dot")
+# A seed has learnt the task where at least this share of the test sentences is right. It was chosen
+# before the first run.
+LEARNT = 0.5
 
 
-@dataclass(frozen=True)
-class Task:
-    """A corpus of the atlas.
-
-    settings: of its trainings; `<corpora>` stands for the folder of the real ones.
-    learnt: the share of test sentences that are right from which on a seed counts as one that
-        learnt the task. It was chosen before the first run.
-    """
-
-    settings: tuple[str, ...]
-    learnt: float
+def steps(number: int) -> tuple[str, ...]:
+    """A training of so many steps, validated at its end."""
+    return f"training.max_steps={number}", f"training.validate_every={number}"
 
 
+# The settings of each corpus; `<corpora>` stands for the folder of the real ones.
 TASKS = {
-    "dates": Task(
-        ("data=dates", *(f"training.{name}=500" for name in ("max_steps", "validate_every"))), 0.5
-    ),
-    "copy": Task(
-        ("data=copy", *(f"training.{name}=500" for name in ("max_steps", "validate_every"))), 0.5
-    ),
+    "dates": ("data=dates", *steps(500)),
+    "copy": ("data=copy", *steps(500)),
     # The query has read the key whose value it looks for.
-    "mqar": Task(
-        (
-            "data=mqar",
-            "data.repeat_keys=true",
-            "model/decoder=step_then_attend",
-            *(f"training.{name}=500" for name in ("max_steps", "validate_every")),
-        ),
-        0.5,
-    ),
-    "sigmorphon2020_kor": Task(
-        (
-            "data=sigmorphon2020",
-            "data.path=<corpora>/sigmorphon2020_kor",
-            *(f"training.{name}=600" for name in ("max_steps", "validate_every")),
-        ),
-        0.5,
+    "mqar": ("data=mqar", "data.repeat_keys=true", "model/decoder=step_then_attend", *steps(500)),
+    "sigmorphon2020_kor": (
+        "data=sigmorphon2020",
+        "data.path=<corpora>/sigmorphon2020_kor",
+        *steps(600),
     ),
 }
 
@@ -120,7 +97,7 @@ def cells(only: Sequence[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def overrides(data: str, choice: str, seed: int, corpora: Path) -> list[str]:
-    settings = [each.replace("<corpora>", str(corpora)) for each in TASKS[data].settings]
+    settings = [each.replace("<corpora>", str(corpora)) for each in TASKS[data]]
     return [*settings, *choice.split(), f"seed={seed}", *COMMON]
 
 
@@ -175,20 +152,17 @@ def train_missing(
 
 def write_page() -> None:
     lines = []
-    for data, task in TASKS.items():
-        lines += section(data, task, [row for row in rows() if row["data"] == data])
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8")
+    for data in TASKS:
+        lines += section(data, [row for row in rows() if row["data"] == data])
+    write_measured(PAGE, "atlas", lines)
 
 
-def section(data: str, task: Task, found: Sequence[dict[str, str]]) -> list[str]:
+def section(data: str, found: Sequence[dict[str, str]]) -> list[str]:
     """The table of a corpus, and how a cell of it is trained."""
     usual = f"model/attention={CENTRES[0]}"
     cost_of_usual = [float(row["cpu_seconds"]) for row in found if row["choice"] == usual]
     command = (
-        f"python pipelines/train.py {' '.join(task.settings)} <choice> seed=<n> {' '.join(COMMON)}"
+        f"python pipelines/train.py {' '.join(TASKS[data])} <choice> seed=<n> {' '.join(COMMON)}"
     )
     lines = [f"### {data}", "", "```sh", command, "```", ""]
     if not found:
@@ -200,18 +174,16 @@ def section(data: str, task: Task, found: Sequence[dict[str, str]]) -> list[str]
     for choice in choices():
         of_choice = [row for row in found if row["choice"] == choice]
         if of_choice:
-            lines.append(line(choice, of_choice, task, cost_of_usual))
+            lines.append(line(choice, of_choice, cost_of_usual))
     trained = sorted({f"{row['machine']}, revision {row['revision']}" for row in found})
     missing = len(choices()) * len(SEEDS) - len(found)
     left = f" {missing} trainings are not run yet." if missing else ""
-    return [*lines, "", f"{len(found)} trainings; {'; '.join(trained)}.{left}", ""]
+    return [*lines, "", f"Trained: {len(found)}; {'; '.join(trained)}.{left}", ""]
 
 
-def line(
-    choice: str, found: Sequence[dict[str, str]], task: Task, cost_of_usual: Sequence[float]
-) -> str:
+def line(choice: str, found: Sequence[dict[str, str]], cost_of_usual: Sequence[float]) -> str:
     right = [float(row["exact_match"]) for row in found]
-    learnt = sum(share >= task.learnt for share in right)
+    learnt = sum(share >= LEARNT for share in right)
     cost = mean(float(row["cpu_seconds"]) for row in found)
     times = f"{cost / mean(cost_of_usual):.2f}" if cost_of_usual else "–"
     cells = [
@@ -242,12 +214,6 @@ def machine() -> str:
     return f"{capability} {platform.machine()} torch {torch.__version__}"
 
 
-def revision() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
-
-
 def part(text: str) -> tuple[int, int]:
     number, _, of = text.partition("/")
     return int(number), int(of)
@@ -269,4 +235,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import mean
 
 import torch
+from measured_page import revision, write_measured
 from safetensors.torch import load_file
 
 from attnlab.course.models import MODELS, UNTRACKED, known
@@ -29,7 +30,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "lesson_models.md"
 RUNS = ROOT / "runs"
 SEEDS = (1, 2, 3)
-BEGIN, END = "<!-- make lesson-models -->\n", "<!-- end -->\n"
 HEAD = (
     "| model | parameters | CPU seconds | validation | kept step | test | AER |",
     "| --- | --- | --- | --- | --- | --- | --- |",
@@ -111,12 +111,6 @@ def machine() -> str:
     return f"{processor}, {threads} threads, {versions}"
 
 
-def revision() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
-
-
 def main(names: Sequence[str]) -> None:
     rows = []
     for model in known(names):
@@ -127,11 +121,7 @@ def main(names: Sequence[str]) -> None:
 
     seeds = ", ".join(map(str, SEEDS))
     facts = f"Seeds {seeds}; revision {revision()}; {machine()}."
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    table = "\n".join([facts, "", *HEAD, *rows])
-    PAGE.write_text(f"{before}{BEGIN}{table}\n{END}{after}", encoding="utf-8")
+    write_measured(PAGE, "lesson-models", [facts, "", *HEAD, *rows])
 
 
 if __name__ == "__main__":

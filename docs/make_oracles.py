@@ -16,18 +16,15 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
+from measured_page import ROOT, mechanism_rows, write_measured
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "oracles.md"
-MECHANISMS = ROOT / "docs" / "mechanisms.md"
-BEGIN, END = "<!-- make oracles -->\n", "<!-- end -->\n"
 TIGHT = 1e-9
 
 
@@ -109,17 +106,6 @@ def as_array(value: Any) -> np.ndarray[Any, Any] | None:
     return array if array.dtype == np.float64 else None
 
 
-def rows_of_the_page() -> list[list[str]]:
-    """The rows of docs/mechanisms.md: mechanism, formula, source, config choice, test."""
-    lines = MECHANISMS.read_text(encoding="utf-8").splitlines()
-    rows = [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in lines
-        if line.startswith("| ") and not line.startswith(("| mechanism", "| ---"))
-    ]
-    return [row for row in rows if len(row) == 5]
-
-
 def of_row(config: str, file: str, found: Mapping[str, Difference]) -> Difference:
     """What the tests of a file compared that name a choice of the row, or else all of them."""
     in_file = {test: each for test, each in found.items() if test.startswith(f"{file}::")}
@@ -154,9 +140,7 @@ def table(rows: Sequence[Sequence[str]], found: Mapping[str, Difference]) -> lis
 
 def main() -> int:
     wanted = sys.argv[1:]
-    rows = [
-        row for row in rows_of_the_page() if not wanted or any(word in row[4] for word in wanted)
-    ]
+    rows = [row for row in mechanism_rows() if not wanted or any(word in row[4] for word in wanted)]
     files = sorted({row[4].strip("`") for row in rows})
     measuring = Measuring()
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *files]
@@ -169,11 +153,7 @@ def main() -> int:
         print("\n".join(lines))
         return 0
     machine = f"torch {torch.__version__}, NumPy {np.__version__}, {platform.machine()}"
-    text = PAGE.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    body = "\n".join([*lines, "", f"Measured with {machine}.", ""])
-    PAGE.write_text(f"{head}{BEGIN}{body}{END}{tail}", encoding="utf-8")
+    write_measured(PAGE, "oracles", [*lines, "", f"Measured with {machine}."])
     return 0
 
 

@@ -6,15 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from measured_page import mechanism_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
 PAGE = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
-ROWS = [
-    [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-    for line in PAGE.splitlines()
-    if line.startswith("| ") and not line.startswith(("| mechanism", "| ---"))
-]
+ROWS = mechanism_rows()
 GROUPS = [
     *(f"model/{folder.name}" for folder in sorted((CONF / "model").iterdir()) if folder.is_dir()),
     "training/teacher_forcing",

@@ -13,6 +13,7 @@ import paper_equations as paper
 import pytest
 import torch
 from composed_variants import part_of, usual_first
+from encoder_gradients import assert_gradients_are_right
 from tiny_folders import classifier_config
 
 from attnlab.batch import EOS, PAD, Padding
@@ -140,17 +141,7 @@ def test_pads_that_are_read_need_positions_too(name, pairs):
 def test_gradient_of_every_weight_is_that_of_finite_differences(name, pairs):
     encoder = encoder_of(name)
     batch = make_batch(*pairs((2, 4), (1, 1)), Padding())
-    names, weights = zip(*encoder.named_parameters(), strict=True)
-
-    def run(*values: torch.Tensor) -> torch.Tensor:
-        given = dict(zip(names, values, strict=True))
-        inputs = (batch.source, batch.source_mask)
-        encoded = torch.func.functional_call(encoder, given, inputs)
-        return encoded.outputs.sin().sum() + encoded.final.hidden.cos().sum()
-
-    # torch holds the gradient of the vector of pads at zero, whatever the numbers say.
-    encoder.embedding.padding_idx = None
-    assert torch.autograd.gradcheck(run, weights, fast_mode=True)
+    assert_gradients_are_right(encoder, batch)
 
 
 @every_encoder

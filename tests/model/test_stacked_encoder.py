@@ -11,6 +11,7 @@ import pytest
 import torch
 from composed_variants import part_of
 from convolutional import GatedConvolutionsEncoder
+from encoder_gradients import assert_gradients_are_right
 from lab_extras.encoders import GatedConvolutionsEncoder as OwnEncoder
 from one_training_step import exact_loss
 from tiny_folders import classifier_config
@@ -194,17 +195,7 @@ def test_fast_recurrence_in_a_stack_gives_the_numbers_of_the_plain_one(names, le
 def test_gradient_of_every_weight_is_that_of_finite_differences(names, pairs):
     stack = stack_of(names, above={"embedding_size": 8})
     batch = make_batch(*pairs((2, 4), (1, 1)), Padding())
-    weight_names, weights = zip(*stack.named_parameters(), strict=True)
-
-    def run(*values: Tensor) -> Tensor:
-        given = dict(zip(weight_names, values, strict=True))
-        inputs = (batch.source, batch.source_mask)
-        encoded = torch.func.functional_call(stack, given, inputs)
-        return encoded.outputs.sin().sum() + encoded.final.hidden.cos().sum()
-
-    # torch holds the gradient of the vector of pads at zero, whatever the numbers say.
-    stack.embedding.padding_idx = None
-    assert torch.autograd.gradcheck(run, weights, fast_mode=True)
+    assert_gradients_are_right(stack, batch)
 
 
 def test_training_step_of_the_fast_model_is_that_of_the_plain_one(tiny_model, pairs):

@@ -145,13 +145,15 @@ def _wrong_target(target: Any, kind: type, path: str, error: ValueError) -> str:
 
 def _beside(target: Any, kind: type) -> list[str]:
     """The classes of the kind in the module that a `_target_` names, where it is imported."""
-    module = sys.modules.get(str(target).rpartition(".")[0])
-    classes = [] if module is None else [*vars(module).values()]
-    return [
-        f"{each.__module__}.{each.__name__}"
-        for each in classes
-        if isinstance(each, type) and issubclass(each, kind) and not inspect.isabstract(each)
-    ]
+    module_name, _, _ = str(target).rpartition(".")
+    if module_name not in sys.modules:
+        return []
+
+    def is_choice(value: Any) -> bool:
+        return inspect.isclass(value) and issubclass(value, kind) and not inspect.isabstract(value)
+
+    found = inspect.getmembers(sys.modules[module_name], is_choice)
+    return [f"{each.__module__}.{each.__name__}" for _, each in found]
 
 
 def _makes_part(

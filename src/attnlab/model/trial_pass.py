@@ -22,7 +22,7 @@ from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.encoders.stacked import StackedEncoder
-from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState
@@ -126,16 +126,16 @@ def _checked_parts(model: nn.Module) -> Iterator[None]:
             for kind, check in CHECKS.items():
                 if isinstance(part, kind) and not _is_ours_alone(part):
                     until_then.callback(part.register_forward_hook(check).remove)
-            if isinstance(part, Attention) and not _is_ours_alone(part.history or part):
-                until_then.enter_context(_checked_history(part))
+            if isinstance(part, Attention):
+                for history in part.histories:
+                    if not _is_ours_alone(history):
+                        until_then.enter_context(_checked_history(part, history))
         yield
 
 
 @contextmanager
-def _checked_history(attention: Attention) -> Iterator[None]:
+def _checked_history(attention: Attention, history: History[Any]) -> Iterator[None]:
     """Check, until it ends, the weights and keys that the history of an attention makes."""
-    history = attention.history
-    assert history is not None
     weigh, change_keys = history.weigh, history.change_keys
 
     def checked_weigh(

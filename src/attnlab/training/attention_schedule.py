@@ -28,13 +28,12 @@ class LateAttentionSchedule:
     from_step: PositiveInt
     meanwhile: Literal["uniform", "none"]
 
-    def is_on(self, step: int) -> bool:
-        """Whether optimiser step `step`, counted from 0, is made with the attention."""
-        return step >= self.from_step
-
     def at_step(self, step: int) -> Intervention | None:
-        """What stands in the place of the attention in this step; None for nothing."""
-        return None if self.is_on(step) else _WHILE_OFF[self.meanwhile]
+        """What stands in the place of the attention in this step; None for nothing.
+
+        step: of the optimiser, counted from 0.
+        """
+        return None if step >= self.from_step else _WHILE_OFF[self.meanwhile]
 
     def after_steps(self, steps: int) -> Intervention | None:
         """What stands in its place in a validation after so many steps: as in the last of them."""

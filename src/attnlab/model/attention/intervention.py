@@ -90,8 +90,7 @@ class Intervention:
             raise ValueError(f"heads must name heads from 0 on, or be None, got {list(heads)}")
         if self.mask_pads is not None:
             raise ValueError("mask_pads goes for all heads; leave heads at None")
-        changes = self.kind or self.weights or self.positions_to_hide or self.hide == "all"
-        if not changes and self.temperature == 1:
+        if not (self.kind or self.weights or self.hide or self.temperature != 1):
             raise ValueError(
                 "heads names heads, but nothing is changed there; give kind, weights, temperature "
                 "or hide, too"

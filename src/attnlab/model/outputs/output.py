@@ -273,8 +273,8 @@ def check_pointing(
             f"{name}, so that the readout {type(readout).__name__} would never learn; choose "
             "model/readout=plain, or state where no context goes into the readout"
         )
-    makes_context = len(heads) > 1 or isinstance(attention, MultiHeadAttention)
-    if (makes_context or attention.gate is not None) and not feeds_context:
+    makes_context = isinstance(attention, MultiHeadAttention) or attention.gate is not None
+    if makes_context and not feeds_context:
         raise ValueError(
             f"{name}, so that nothing reads the context that several heads or a gate make; choose "
             "a model.decoder.context that goes into the cell, or model/heads=one and "

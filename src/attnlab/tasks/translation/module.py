@@ -60,12 +60,13 @@ class Seq2SeqModule(LabModule):
         forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
         feed_reference = toss(forcing, self.global_step, batch, self.seed)
         schedule = self.settings.attention_schedule
-        is_on = schedule is None or schedule.is_on(self.global_step)
+        instead = None if schedule is None else schedule.at_step(self.global_step)
+        is_on = instead is None
         unrolled = self.model(
             batch,
             feed_reference,
             sample_guesses=forcing.guess == "sample",
-            intervention=None if is_on else schedule.at_step(self.global_step),
+            intervention=instead,
         )
         loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
         tokens, shown = batch.num_target_tokens, {"token_nll": nll}
