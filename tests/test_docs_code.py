@@ -58,6 +58,7 @@ def test_blocks_of_a_page_are_found_with_their_lines():
     assert blocks(text) == [(5, "a = 1\n"), (9, "b = 2\n\nc = 3\n")]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_notebook_runs(tmp_path, monkeypatch, capsys):
     """Cell by cell, the last expression shown as a notebook shows it."""

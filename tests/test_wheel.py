@@ -151,6 +151,7 @@ def test_model_of_the_wheel_has_the_identity_of_the_clone(
     assert f"experiment {the_point(trained).name} is finished already" in ended.stderr
 
 
+@pytest.mark.long
 def test_wheel_sweeps_over_an_own_choice_and_compares(wheel: Wheel, tmp_path: Path) -> None:
     own = tmp_path / "my_conf" / "model" / "attention" / "mine.yaml"
     own.parent.mkdir(parents=True)
@@ -172,6 +173,7 @@ def test_wheel_sweeps_over_an_own_choice_and_compares(wheel: Wheel, tmp_path: Pa
     assert command in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_wheel_trains_in_two_processes_that_ddp_starts(wheel: Wheel, tmp_path: Path) -> None:
     two = ("hardware.devices=2", "hardware.strategy=ddp", "tracking=none", "chain=false")
     wheel.run(tmp_path, "train", *TINY, *two)

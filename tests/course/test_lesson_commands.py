@@ -73,7 +73,13 @@ def clone(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Pat
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=() if page == PAGES[2] else pytest.mark.long)
+        for page in PAGES
+    ],
+)
 def test_commands_of_a_lesson_run(page, clone, warm_python, monkeypatch, capfd):
     monkeypatch.setitem(COURSE["main"].__globals__, "ROOT", clone)
     monkeypatch.setattr(sys, "executable", str(warm_python))  # and the `attnlab` beside it

@@ -113,6 +113,7 @@ def test_sentences_have_the_tokens_and_weights_of_python(corpus, search, trained
     compare(engine, model, texts, SEARCHES[search], corpus)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from entry_points import TINY, Command
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import check
+
+# The wrong values are many, and each of these parts has all kinds of them.
+PARTS = 4
 
 
 def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
@@ -34,9 +38,12 @@ def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
 
 
 @pytest.mark.timeout(1_800)  # many configs, and a busy machine takes long for each
-def test_config_with_wrong_values_is_refused_with_a_sentence_for_each() -> None:
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))]
+)
+def test_config_with_wrong_values_is_refused_with_a_sentence_for_each(part: int) -> None:
     number, wrong = 0, []
-    for config, faults in bad_configs():
+    for config, faults in islice(bad_configs(), part, None, PARTS):
         number += len(faults)
         problems: list[str] = []
         try:
@@ -45,7 +52,7 @@ def test_config_with_wrong_values_is_refused_with_a_sentence_for_each() -> None:
             problems = error.problems
         wrong += unlike(problems, faults)
     assert wrong == [], "\n" + "\n".join(wrong)
-    assert number > 300
+    assert number > 300 / PARTS
 
 
 def refused(command: Command, *arguments: str) -> str:

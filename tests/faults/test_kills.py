@@ -76,6 +76,8 @@ KINDS = {
     ),
 }
 
+TAKE_MINUTES = ("training in two processes", "sweeping")
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -170,7 +172,10 @@ def tracked(folder: Path) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in TAKE_MINUTES else ()) for name in KINDS],
+)
 def test_killed_command_started_again_gives_same_bytes(
     name: str, tmp_path: Path, run: Callable[..., Ended], empty_database: Path
 ) -> None:

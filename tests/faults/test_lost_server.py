@@ -166,6 +166,7 @@ class Training:
         return said
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_training_that_loses_its_server_is_uploaded_whole(

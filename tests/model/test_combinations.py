@@ -53,6 +53,7 @@ def test_most_combinations_learn_and_each_reason_of_a_refusal_occurs():
     assert expected <= outcomes.keys() <= {None, *(rule.reason for rule in RULES)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)
 @pytest.mark.parametrize("score", SCORES)
 def test_score_and_decoder_learn_or_are_refused_for_the_predicted_reason(

@@ -96,6 +96,7 @@ def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
     assert "size 7" in json.loads((copy / "build/evaluation/signatures.json").read_text())["search"]
 
 
+@pytest.mark.long
 def test_edited_comment_trains_nothing_again(
     project: tuple[Path, dict[str, str]], copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_edited_comment_trains_nothing_again(
     assert len(list(copy.glob("runs/points/*/done.json"))) == 2
 
 
+@pytest.mark.long
 def test_unpacked_archive_in_another_folder_builds_the_same_bytes(
     project: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +157,7 @@ def test_remote_restores_everything_that_was_built(
     assert ran(dvc(folder, "repro")) == []
 
 
+@pytest.mark.long
 def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path) -> None:
     section = (
         (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## The commands\n")[2]
@@ -217,6 +220,7 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
         assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("less") is None, reason="less, DVC's pager, is not installed")
 def test_exp_show_has_the_main_metrics_and_choices_on_the_first_screen(copy: Path) -> None:
     """DVC squeezes no column for its pager, so that only the order of columns counts."""
@@ -252,6 +256,7 @@ def test_plots_diff_draws_the_curves_of_both_experiments_in_one_chart(copy: Path
     assert "img { max-width: 550px;" in page, "DVC's page is not ours"
 
 
+@pytest.mark.long
 def test_matrix_of_attentions_is_trained_and_compared(copy: Path) -> None:
     """With fewer of them, for each starts three processes."""
     example = copy / "examples" / "compare_attentions"

@@ -65,6 +65,7 @@ def page() -> Iterator[playwright.Page]:
         yield browser.new_page(viewport={"width": 1280, "height": 900})
 
 
+@pytest.mark.long
 def test_ten_curves_and_the_pictures_of_two_experiments_fit_on_one_screen(
     page: playwright.Page, tmp_path: Path
 ) -> None:

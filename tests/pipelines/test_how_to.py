@@ -42,6 +42,7 @@ def filled_in(line: str, folder: Path) -> str:
     return line
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
 def test_every_command_of_the_page_runs(

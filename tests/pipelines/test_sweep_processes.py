@@ -143,6 +143,7 @@ def whole(
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, folder: Path) -> None:
     """First by SIGTERM, then by SIGKILL."""

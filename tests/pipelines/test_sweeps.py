@@ -97,6 +97,7 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
     assert len(children(folder, SweepFolder(larger).read().run_id)) == 6
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
 def test_rerun_of_a_sweep_trains_every_point_again_under_the_same_parent_run(
@@ -143,13 +144,19 @@ FILES = (
             "training diverged",
         ),
         # Refused when the number of batches is known: there is an experiment, and no run yet.
-        (
+        pytest.param(
             [DATA_SEED, "training.keep_best=2", "training.average_checkpoints=1,2"],
             "2 average checkpoints",
             "training.average_checkpoints must be at most",
+            marks=pytest.mark.long,
         ),
         # Refused when the data are prepared: there is no experiment yet, and no run.
-        ([*FILES, "data.path=good.json,missing.json"], "missing.json", "missing.json"),
+        pytest.param(
+            [*FILES, "data.path=good.json,missing.json"],
+            "missing.json",
+            "missing.json",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["while training", "before it", "before it has data"],
 )
@@ -221,8 +228,8 @@ def test_failed_sweep_leaves_other_children_of_its_process_alone(command: Comman
     "place",
     [
         "hydra.sweep.dir=mine",
-        "hydra.sweep.dir=${paths.runs}/mine",
-        "hydra.sweep.subdir=point_${hydra.job.num}",
+        pytest.param("hydra.sweep.dir=${paths.runs}/mine", marks=pytest.mark.long),
+        pytest.param("hydra.sweep.subdir=point_${hydra.job.num}", marks=pytest.mark.long),
     ],
 )
 def test_sweep_with_folders_of_ones_own_can_be_compared_also_when_moved(
@@ -242,6 +249,7 @@ OPTUNA = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_optuna_sweep_with_more_trials_repeats_the_first_ones(
     folder: Path, command: Command
