@@ -75,7 +75,7 @@ class Timed:
         return min(taken)
 
 
-def made_batch(length: int) -> Any:
+def made_batch(length: int, sentences: int = SENTENCES) -> Any:
     """Sentence pairs of random words."""
     import torch
 
@@ -83,7 +83,7 @@ def made_batch(length: int) -> Any:
     from attnlab.data.padding import make_batch
 
     generator = torch.Generator().manual_seed(0)
-    sides = torch.randint(4, VOCABULARY, (2, SENTENCES, length - 1), generator=generator)
+    sides = torch.randint(4, VOCABULARY, (2, sentences, length - 1), generator=generator)
     sources, targets = sides.tolist()
     return make_batch(sources, targets, Padding())
 
