@@ -383,7 +383,8 @@ def test_one_step_reads_pads_where_it_is_told(tiny_model):
         return torch.tensor(symbols["s_t−1"])
 
     without = vectors(0, None)
-    torch.testing.assert_close(vectors(2, None), without, rtol=0, atol=1e-6)
+    # In 32 bits, behind a layer norm
+    torch.testing.assert_close(vectors(2, None), without, rtol=0, atol=1e-5)
     assert (vectors(2, "read") - without).abs().max() > 1e-3
 
 

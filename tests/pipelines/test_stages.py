@@ -61,7 +61,8 @@ def code_of(stage: str) -> list[str]:
         for section in sections
         for file in (ROOT / "conf" / section).rglob("*.yaml")
         # What a stage calls of a task stands in SOURCES; its class names all that the others call.
-        if file.parent.name != "task"
+        # Hydra's sweepers and launchers run commands, and no stage.
+        if file.parent.name != "task" and "hydra" not in file.relative_to(ROOT / "conf").parts
     ]
     roots = {
         module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))

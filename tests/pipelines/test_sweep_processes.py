@@ -221,3 +221,32 @@ def test_sweep_through_submitit_finishes(folder: Path, warm_python: Path) -> Non
         assert process.wait(300) == 0, said(folder)
     assert [job.status for job in the_sweep(folder).jobs()] == ["finished"]
     assert len(curves(folder)) == 2  # the job and its parent
+
+
+@pytest.mark.slow
+def test_parts_of_a_sweep_at_once_train_every_point_once(folder: Path, warm_python: Path) -> None:
+    command = [warm_python, str(PIPELINES / "train.py"), "-m", *ANY_ATTENTION, "seed=1,2,3"]
+    parts = [
+        subprocess.Popen(
+            [*command, f"sweep.shard={number}/2"],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        for number in (1, 2)
+    ]
+    said = [part.communicate(timeout=500)[1] for part in parts]
+    assert [part.returncode for part in parts] == [0, 0], said
+    jobs = the_sweep(folder).jobs()
+    assert [(job.number, job.status, job.new) for job in jobs] == [
+        (number, "finished", True) for number in range(3)
+    ]
+    assert sorted("part 1/2, 1 point of 3" in text for text in said) == [False, True]
+    assert sum("3 of 3 points finished" in text for text in said) >= 1
+    record = the_sweep(folder).read()
+    client = mlflow_client(folder)
+    assert client.get_run(record.run_id).info.status == "FINISHED"
+    runs = client.search_runs(["1"])
+    assert sum(run.data.tags.get("mlflow.parentRunId") == record.run_id for run in runs) == 3
+    assert len(runs) == 4

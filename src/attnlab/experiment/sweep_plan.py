@@ -55,6 +55,7 @@ class SweepPlan:
     """What a multirun is about to do.
 
     overrides: the command's.
+    shard: the part of the points that this command takes, such as `3/8`; None for all.
     varies: the keys that differ from point to point.
     points: how many there will be.
     processes: how the jobs run.
@@ -64,6 +65,7 @@ class SweepPlan:
     """
 
     overrides: list[str]
+    shard: str | None
     varies: list[str]
     points: int
     processes: JobProcesses
@@ -82,11 +84,12 @@ class SweepPlan:
         given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
         sweeper: Any = OmegaConf.to_container(hydra.sweeper, resolve=False)
         overrides, of_sweeper = given["task"], sweeper.get("params") or {}
-        if sweeper.get("storage") is not None:
+        shard = OmegaConf.select(config, "sweep.shard")
+        if shard is not None and "part" not in sweeper:
+            chosen = hydra.runtime.choices["hydra/sweeper"]
             raise ExperimentError(
-                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, "
-                "and the same command with more sweep.trials goes on from them; got "
-                f"{show(masked_values(sweeper['storage']))}"
+                f"sweep.shard must be null with hydra/sweeper={chosen}, got {show(shard)}; "
+                "leave one of them out"
             )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
@@ -105,7 +108,8 @@ class SweepPlan:
         varies = [override.key_or_group for override in parsed if override.is_sweep_override()]
         points = int(hydra.sweeper.get("n_trials") or math.prod(map(len, values)))
         return cls(
-            overrides=overrides,
+            overrides=[text for text in overrides if not text.startswith("sweep.shard=")],
+            shard=shard,
             varies=list(dict.fromkeys(varies)),
             points=points,
             processes=job_processes(hydra.launcher, points),
@@ -175,7 +179,12 @@ class SweepPlan:
         )
         self._quieten_launchers()
         return lead_sweep(
-            record, first.tracking, first.paths.runs_folder, self.processes, self.view
+            record,
+            first.tracking,
+            first.paths.runs_folder,
+            self.processes,
+            self.view,
+            self.shard,
         )
 
     def _quieten_launchers(self) -> None:
@@ -191,7 +200,8 @@ class SweepPlan:
 def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
     """The sections of a point that decide what its job finds.
 
-    How many trials a search has decides how many points there are, and nothing of each.
+    How many trials a search has decides how many points there are, and nothing of each; which part
+    of them a command takes is no part of the sweep.
     """
     deciding = {}
     for name, section in values.items():
@@ -199,6 +209,7 @@ def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
             deciding[name] = section
     deciding["sweep"] = dict(values["sweep"])
     deciding["sweep"].pop("trials", None)
+    deciding["sweep"].pop("shard", None)
     return deciding
 
 

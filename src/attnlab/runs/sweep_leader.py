@@ -1,6 +1,7 @@
-"""The first process of a sweep.
+"""The first process of a sweep, or of a part of it.
 
-It opens the sweep's run, passes it to the jobs, watches them, and closes it.
+It opens the sweep's run, passes it to the jobs, watches them, and closes it. Of the processes that
+lead parts of one sweep the first opens the run, and whoever ends last closes it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_display import print_ranking, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
+from attnlab.runs.sweep_leaders import Leaders
 from attnlab.runs.sweep_record import (
     LOCK,
     JobRecord,
@@ -32,7 +34,7 @@ from attnlab.runs.sweep_record import (
     as_markdown,
     ranking,
 )
-from attnlab.runs.sweep_settings import JobProcesses
+from attnlab.runs.sweep_settings import JobProcesses, part_of
 from attnlab.runs.tracking import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -45,12 +47,14 @@ def lead_sweep(
     runs_folder: Path,
     launcher: JobProcesses,
     view: View | None = None,
+    shard: str | None = None,
 ) -> Iterator[SweepFolder]:
-    """Lead a sweep while the block runs its jobs.
+    """Lead a sweep, or a part of it, while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
     launcher: jobs on this machine end when this process does.
     view: how MLflow shows the runs of the task of all points; None where they are of several.
+    shard: the part, such as `3/8`; None for the whole sweep.
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
@@ -58,8 +62,11 @@ def lead_sweep(
     folder = SweepFolder(runs_folder / "sweeps" / record.identity)
     of_sweep = tracking.for_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
+    part = folder if shard is None else folder.part(part_of(shard, record.points))
     before = psutil.Process().children(recursive=True)
-    with _one_leader(folder), _terminable():
+    leaders = Leaders(folder.path, shard)
+
+    def start_run(of_sweep: Tracking) -> Run:
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
         of_run = RunRecord(
             {},
@@ -70,26 +77,68 @@ def lead_sweep(
             command=record.command,
             view=view,
         )
-        # The database, the experiment and the sweep's run exist before the first job needs them.
-        with of_sweep.start(runs_folder, folder.path, of_run) as run:
-            record = replace(record, run_id=run.run_id, started=time.time())
-            folder.write(record)
-            points = "1 point" if record.points == 1 else f"{record.points} points"
-            print(f"sweep {record.identity} ({record.name}): {points}", file=sys.stderr)
-            print(f"MLflow: {tracking.where_to_look(runs_folder, view)}", file=sys.stderr)
-            progress = showing_progress(
-                folder, runs_folder, record.points, launcher, record.started
-            )
-            try:
-                with _job_environment(folder), progress:
-                    yield folder
-            except BaseException as error:
-                if launcher.on_this_machine:
-                    _end_what_runs(folder, record, tracking, runs_folder, before)
-                if isinstance(error, Exception):
-                    _close(run, folder, record, runs_folder, tracking, error)
-                raise
-            _close(run, folder, record, runs_folder, tracking, None)
+        return of_sweep.start(runs_folder, folder.path, of_run)
+
+    with ExitStack() as leading:
+        leading.enter_context(_terminable())
+        with leaders.at_the_gate():
+            leading.enter_context(leaders.leading())
+            # The database, the experiment and the sweep's run exist before the first job needs
+            # them.
+            run = None if leaders.others() else start_run(of_sweep)
+            if run is None:  # the others have started it
+                record = folder.read()
+            else:
+                record = replace(record, run_id=run.run_id, started=time.time())
+                folder.write(record)
+        print(_opening_line(record, shard), file=sys.stderr)
+        print(f"MLflow: {tracking.where_to_look(runs_folder, view)}", file=sys.stderr)
+
+        points = len(part_of(shard, record.points))
+        progress = showing_progress(part, runs_folder, points, launcher, record.started)
+        error: BaseException | None = None
+        try:
+            with _job_environment(folder), progress:
+                yield folder
+        except BaseException as raised:
+            error = raised
+            if launcher.on_this_machine:
+                _end_what_runs(part, record, tracking, runs_folder, before)
+        with leaders.at_the_gate():
+            if leaders.others():
+                _leave(part, record, shard, error)
+            else:
+                with run or start_run(of_sweep.that_only_warns()) as last:
+                    if error is not None and not isinstance(error, Exception):
+                        raise error
+                    _close(last, folder, part, record, runs_folder, tracking, error)
+        if error is not None:
+            raise error
+
+
+def _opening_line(record: SweepRecord, shard: str | None) -> str:
+    """What a sweep prints when it starts."""
+    points = len(part_of(shard, record.points))
+    words = "1 point" if points == 1 else f"{points} points"
+    if shard is not None:
+        words = f"part {shard}, {words} of {record.points}"
+    return f"sweep {record.identity} ({record.name}): {words}"
+
+
+def _leave(
+    part: SweepFolder, record: SweepRecord, shard: str | None, error: BaseException | None
+) -> None:
+    """Report how the jobs of a part ended, while other parts still run."""
+    jobs = part.jobs(record.started)
+    finished = [job for job in jobs if job.status == "finished"]
+    points = len(part_of(shard, record.points))
+    print(
+        f"sweep {record.identity} ({record.name}): {len(finished)} of the {points} points of part "
+        f"{shard} finished; other parts still run",
+        file=sys.stderr,
+    )
+    if error is None or isinstance(error, Exception):
+        _raise_failures([job for job in jobs if job.status == "failed"], points, error)
 
 
 def _end_what_runs(
@@ -126,6 +175,7 @@ def _end_what_runs(
 def _close(
     run: Run,
     folder: SweepFolder,
+    part: SweepFolder,
     record: SweepRecord,
     runs_folder: Path,
     tracking: Tracking,
@@ -134,12 +184,15 @@ def _close(
     """Report how the jobs ended, and complete the sweep's run.
 
     The run shows the ranking of its points and the metrics of the best one.
+
+    part: the folder with the jobs of this process alone.
     """
-    jobs = folder.jobs(record.started)
-    if error is None or len(jobs) >= record.points:
+    # Parts may have been started at other times.
+    jobs = folder.jobs(record.started if part is folder else None)
+    if len(jobs) >= record.points or (error is None and part is folder):
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
-    failed = [job.name for job in jobs if job.status == "failed"]
+    failed = [job for job in jobs if job.status == "failed"]
     ranked = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
@@ -156,15 +209,26 @@ def _close(
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
 
     if failed:
-        reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
-        run.finish("FAILED", reason)
-        problems = [f"{reason}; what they say stands above"]
-        # What Hydra stopped at outside of any job has not been said.
-        if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError):
-            problems = [*error.problems, *problems]
-        raise ExperimentError(problems) from error
-    if error is not None:
+        run.finish("FAILED", _failures(failed, record.points))
+    elif error is not None:
         run.finish("FAILED", error_sentence(error))
+    own = {job.number for job in part.jobs()}
+    _raise_failures([job for job in failed if job.number in own], record.points, error)
+
+
+def _failures(failed: Sequence[JobRecord], points: int) -> str:
+    return f"{len(failed)} of {points} jobs failed: {', '.join(job.name for job in failed)}"
+
+
+def _raise_failures(failed: Sequence[JobRecord], points: int, error: BaseException | None) -> None:
+    """Raise ExperimentError where jobs failed; error: what Hydra raised."""
+    if not failed:
+        return
+    problems = [f"{_failures(failed, points)}; what they say stands above"]
+    # What Hydra stopped at outside of any job has not been said.
+    if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError):
+        problems = [*error.problems, *problems]
+    raise ExperimentError(problems) from error
 
 
 def _comparison(
@@ -180,7 +244,7 @@ def _comparison(
 
 def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
     """What a sweep prints when it ends, with the command that compares its points."""
-    trained = [job for job in finished if job.new]
+    trained = [job for job in finished if job.new and job.start_of_sweep == record.started]
     line = (
         f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
         f"finished, {len(trained)} of them trained now"
@@ -198,21 +262,8 @@ def _job_environment(folder: SweepFolder) -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[FOLDER_VARIABLE], os.environ[LEADER_VARIABLE]
-
-
-@contextmanager
-def _one_leader(folder: SweepFolder) -> Iterator[None]:
-    """Refuse a second leader of the same sweep: two would write contradictory records."""
-    try:
-        held = FileLock(folder.path / LOCK).acquire(timeout=0)
-    except Timeout:
-        name = folder.path.name
-        raise ExperimentError(
-            f"the sweep {name} is running already; wait for it, or stop it first"
-        ) from None
-    with held:
-        yield
+        for name in (FOLDER_VARIABLE, LEADER_VARIABLE):
+            os.environ.pop(name, None)
 
 
 @contextmanager

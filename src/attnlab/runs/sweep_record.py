@@ -109,9 +109,14 @@ class SweepFolder:
     hydra.sweep.dir or hydra.sweep.subdir.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, numbers: range | None = None) -> None:
         self.path = path
         self._runs_folder = path.parents[1]
+        self._numbers = numbers
+
+    def part(self, numbers: range) -> SweepFolder:
+        """The same folder, whose `jobs` are those with these numbers alone."""
+        return SweepFolder(self.path, numbers)
 
     def read(self) -> SweepRecord:
         return read_own_record(self.path / _RECORD, SweepRecord, "remove it")
@@ -128,7 +133,8 @@ class SweepFolder:
         paths = (self.path / "jobs").glob("[0-9]*.json")
         found = (self._read_job(path) for path in paths)
         wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
-        return sorted(wanted, key=lambda job: job.number)
+        of_part = (job for job in wanted if self._numbers is None or job.number in self._numbers)
+        return sorted(of_part, key=lambda job: job.number)
 
     def write_job(self, job: JobRecord) -> None:
         # A runs folder can be moved: the paths in it must not say where it was.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,9 +27,35 @@ class Sweep(ABC):
 
 @dataclass(frozen=True)
 class Grid(Sweep):
-    """Every combination of the values that are separated by commas."""
+    """Every combination of the values that are separated by commas.
+
+    shard: `3/8` takes the third of eight parts of the points, so that eight commands, which differ
+        in this alone, do the whole sweep together; null takes all.
+    """
+
+    shard: str | None
 
     objectives = ["quality"]  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        if self.shard is None:
+            return
+        written = re.fullmatch(r"([0-9]+)/([0-9]+)", self.shard)
+        if written is None or not 1 <= int(written[1]) <= int(written[2]):
+            raise ValueError(
+                f"shard must be a part such as 3/8, the third of eight, or null; got {self.shard!r}"
+            )
+
+
+def part_of(shard: str | None, points: int) -> range:
+    """The numbers of the points of a part, such as `3/8`; of all points without one.
+
+    The parts differ by one point at most.
+    """
+    if shard is None:
+        return range(points)
+    number, parts = map(int, shard.split("/"))
+    return range((number - 1) * points // parts, number * points // parts)
 
 
 @dataclass(frozen=True)
