@@ -3,14 +3,17 @@
     python pipelines/replicate.py 01_bottleneck
     python pipelines/replicate.py scan --seeds 5 data.path=<folder with the corpora>
     python pipelines/replicate.py my_study.yaml
+    python pipelines/replicate.py 01_bottleneck launcher=joblib launcher.workers=4
 
 The studies are the files of pipelines/studies; without a name it lists them. Writes
 runs/studies/<name> (rows.csv, figure.png, result.json), and the page of all claims, or of all
-replications, beside it. What is trained already is not trained again.
+replications, beside it. What is trained already is not trained again. With a launcher the points
+are trained as a sweep; `sweep.shard=3/8` trains a part of them.
 """
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
@@ -43,7 +46,8 @@ if __name__ == "__main__":
     parser.add_argument(
         "settings",
         nargs="*",
-        help="settings of all experiments, such as data.path=... or hardware.threads=1",
+        help="settings of all experiments, such as data.path=... or hardware.threads=1, and of a "
+        "launcher",
     )
     arguments = parser.parse_intermixed_args()
     with report_user_errors():
@@ -56,14 +60,22 @@ if __name__ == "__main__":
             write_result,
         )
         from attnlab.studies.study_page import write_page
+        from attnlab.studies.study_sweep import is_of_sweep, train_as_sweep
 
         path = find_study(arguments.name)
         study = read_study(path)
-        points = study.points(arguments.seeds, arguments.settings)  # all checked before one runs
-        rows = measure(study, points)  # trains what is missing
-        result = study.result(rows) | conditions(points, arguments.settings)
-
         folder = arguments.into / "studies" / path.stem
+        settings = [text for text in arguments.settings if not is_of_sweep(text)]
+        of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
+        points = study.points(arguments.seeds, settings)  # all checked before one runs
+        if of_sweep:
+            train_as_sweep(points, of_sweep, folder)
+        missing = sum(not point.is_trained for point in points) if of_sweep else 0
+        if missing:  # they are in other parts
+            print(f"{missing} of {len(points)} points are not trained yet, so nothing is measured")
+            sys.exit()
+        rows = measure(study, points)  # trains what is missing
+        result = study.result(rows) | conditions(points, settings)
         write_result(study, rows, result, folder)
         show_result(study, result, folder)
         page = write_page(path, arguments.into)  # of all claims, or all replications

@@ -1,4 +1,4 @@
-"""Every combination of the values of a sweep, or one part of them."""
+"""Every combination of the values of a sweep, also with the points of a file; or a part of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.runs.sweep_points import combined, read_points
 from attnlab.runs.sweep_settings import part_of
 
 
 class GridSweeper(Sweeper):
-    """Hydra's basic sweeper, which can also take a part of the points.
+    """Hydra's basic sweeper, which can also read points from a file, and take a part of the points.
 
     A point has the same number in each part as in the whole sweep.
 
     part: `3/8` is the third of eight parts; null is the whole.
     max_batch_size: points that the launcher is given at a time; null gives it all.
     params: overrides that vary, beside those of the command.
+    listed: a file with points (see `read_points`), each to be combined with those of the command.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class GridSweeper(Sweeper):
         part: str | None = None,
         max_batch_size: int | None = None,
         params: dict[str, str] | None = None,
+        listed: str | None = None,
     ) -> None:
         self._part = part
         self._batch_size = max_batch_size
         self._params = params or {}
+        self._listed = listed
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -53,6 +57,8 @@ class GridSweeper(Sweeper):
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         of_params = [f"{key}={value}" for key, value in self._params.items()]
         points = combinations(parser, [*of_params, *arguments])
+        if self._listed is not None:
+            points = combined(read_points(self._listed), points)
         numbers = part_of(self._part, len(points))
 
         folder = Path(self.config.hydra.sweep.dir)

@@ -87,6 +87,33 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
 
 
 @pytest.mark.slow
+def test_study_by_a_launcher_and_in_parts_measures_what_one_process_measures(
+    command: Command, folder: Path, warm_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", str(warm_python))
+    write_study(folder / "mine.yaml")
+    study = ("replicate.py", "mine.yaml", "--seeds", "2")
+    succeeded(command(*study, "--into", "alone", "paths.runs=alone"))
+
+    part = succeeded(command(*study, "--into", "parts", "paths.runs=parts", "sweep.shard=1/2"))
+    assert "2 of 4 points are not trained yet, so nothing is measured" in part.out
+    assert not Path("parts/studies/mine/rows.csv").exists()
+    succeeded(
+        command(*study, "--into", "parts", "paths.runs=parts", "launcher=joblib", "sweep.shard=2/2")
+    )
+    assert rows_without_cost("parts") == rows_without_cost("alone")
+
+
+def rows_without_cost(folder: str) -> list[dict[str, str]]:
+    with Path(folder, "studies", "mine", "rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4
+    for row in rows:
+        del row["cpu_minutes"]
+    return rows
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("measurement", MEASUREMENTS)
 def test_measurement_gives_its_rows_of_each_model(
     command: Command, folder: Path, measurement: str

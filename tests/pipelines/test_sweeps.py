@@ -282,6 +282,15 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
     [
         (["launcher.workers=2"], "launcher.workers must be"),
         (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
+        (
+            ["sweep.shard=9/8"],
+            "sweep.shard must be a part such as 3/8, the third of eight, or null",
+        ),
+        (["sweep.shard=1/2", "hydra/sweeper=basic"], "sweep.shard must be null with hydra/sweeper"),
+        (
+            ["sweep=listed", "sweep.points=nowhere.yaml"],
+            "sweep.points: nowhere.yaml cannot be read",
+        ),
         (["launcher=cloud"], "launcher"),
         (["launcher=slurm"], "there is no Slurm on this machine"),
         (

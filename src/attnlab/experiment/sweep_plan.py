@@ -26,6 +26,7 @@ from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
+from attnlab.runs.sweep_points import combined, read_points, varied_keys
 from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
@@ -56,6 +57,7 @@ class SweepPlan:
 
     overrides: the command's.
     shard: the part of the points that this command takes, such as `3/8`; None for all.
+    listed: the overrides of each point of a file; one point without any where there is no file.
     varies: the keys that differ from point to point.
     points: how many there will be.
     processes: how the jobs run.
@@ -66,6 +68,7 @@ class SweepPlan:
 
     overrides: list[str]
     shard: str | None
+    listed: list[list[str]]
     varies: list[str]
     points: int
     processes: JobProcesses
@@ -91,25 +94,34 @@ class SweepPlan:
                 f"sweep.shard must be null with hydra/sweeper={chosen}, got {show(shard)}; "
                 "leave one of them out"
             )
+        if sweeper.get("storage") is not None:
+            raise ExperimentError(
+                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, "
+                "and the same command with more sweep.trials goes on from them; got "
+                f"{show(masked_values(sweeper['storage']))}"
+            )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
         parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
         values = [_values(override) for override in parsed]
+        listed = _listed_points(parser, hydra.sweeper.get("listed"))
 
         experiments: list[Experiment] = []
         problems: list[str] = []
-        for point in _points(values):
+        for point in _points(values, listed):
             try:
                 experiments.append(check(compose_in_command([*given["hydra"], *point], name)))
             except ExperimentError as error:
                 problems += error.problems
         if problems:
             raise ExperimentError(list(dict.fromkeys(problems)))
-        varies = [override.key_or_group for override in parsed if override.is_sweep_override()]
-        points = int(hydra.sweeper.get("n_trials") or math.prod(map(len, values)))
+        varies = varied_keys(listed)
+        varies += [override.key_or_group for override in parsed if override.is_sweep_override()]
+        points = int(hydra.sweeper.get("n_trials") or len(_grid(values, listed)))
         return cls(
             overrides=[text for text in overrides if not text.startswith("sweep.shard=")],
             shard=shard,
+            listed=listed,
             varies=list(dict.fromkeys(varies)),
             points=points,
             processes=job_processes(hydra.launcher, points),
@@ -133,7 +145,10 @@ class SweepPlan:
             key = override.partition("=")[0].lstrip("+~")
             if key in keys:
                 chosen.append(override)
-        return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
+        named: dict[str, Any] = {"points": sorted(of_points), "overrides": chosen}
+        if any(self.listed):
+            named["listed"] = self.listed
+        return config_digest(named)[:16]
 
     @property
     def view(self) -> View | None:
@@ -231,20 +246,46 @@ def _values(override: Override) -> list[str]:
     return [f"{key}={value}" for value in override.sweep_string_iterator()]
 
 
-def _points(values: list[list[str]]) -> list[list[str]]:
+def _listed_points(parser: OverridesParser, path: str | None) -> list[list[str]]:
+    """The points of a file; without one a single point, which overrides nothing.
+
+    Raises ExperimentError where a point is itself a sweep.
+    """
+    if path is None:
+        return [[]]
+    listed = read_points(path)
+    problems = []
+    for number, point in enumerate(listed, start=1):
+        for override in parser.parse_overrides(point):
+            if override.is_sweep_override():
+                problems.append(
+                    f"sweep.points: entry {number} of {path} must give each setting one value, "
+                    f"got {override.input_line}; quotes keep a comma inside of a value"
+                )
+    if problems:
+        raise ExperimentError(problems)
+    return listed
+
+
+def _grid(values: list[list[str]], listed: list[list[str]]) -> list[list[str]]:
+    """All points, given the values of each override."""
+    return combined(listed, [list(point) for point in itertools.product(*values)])
+
+
+def _points(values: list[list[str]], listed: list[list[str]]) -> list[list[str]]:
     """The points to check, given the values of each override.
 
-    These are all combinations of a small grid. Of a larger one, each value is combined with the
-    first value of every other override.
+    These are all combinations of a small grid. Of a larger one, each value, and each point of a
+    file, is combined with the first value of every other override.
     """
-    if math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
-        return [list(point) for point in itertools.product(*values)]
+    if len(listed) * math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
+        return _grid(values, listed)
 
     first = [choices[0] for choices in values]
-    points = []
+    others = []
     for index, choices in enumerate(values):
-        for choice in choices:
+        for choice in choices[1:]:
             point = list(first)
             point[index] = choice
-            points.append(point)
-    return points
+            others.append(point)
+    return [*combined(listed, [first]), *combined(listed[:1], others)]

@@ -38,13 +38,35 @@ class Grid(Sweep):
     objectives = ["quality"]  # noqa: RUF012
 
     def __post_init__(self) -> None:
-        if self.shard is None:
-            return
-        written = re.fullmatch(r"([0-9]+)/([0-9]+)", self.shard)
-        if written is None or not 1 <= int(written[1]) <= int(written[2]):
-            raise ValueError(
-                f"shard must be a part such as 3/8, the third of eight, or null; got {self.shard!r}"
-            )
+        _check_shard(self.shard)
+
+
+@dataclass(frozen=True)
+class Listed(Sweep):
+    """The points of a file, each with every combination of the values separated by commas.
+
+    points: a YAML file, a list of points, each a list of overrides without commas.
+    shard: a part of them, as of a grid.
+    """
+
+    points: Annotated[str, Field(min_length=1)]
+    shard: str | None
+
+    objectives = ["quality"]  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        _check_shard(self.shard)
+
+
+def _check_shard(shard: str | None) -> None:
+    """Raise ValueError for anything but a part such as `3/8`."""
+    if shard is None:
+        return
+    written = re.fullmatch(r"([0-9]+)/([0-9]+)", shard)
+    if written is None or not 1 <= int(written[1]) <= int(written[2]):
+        raise ValueError(
+            f"shard must be a part such as 3/8, the third of eight, or null; got {shard!r}"
+        )
 
 
 def part_of(shard: str | None, points: int) -> range:

@@ -20,6 +20,7 @@ from attnlab.evaluation.evaluation_files import read_history
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, point_of, set_up
+from attnlab.runs.run_folder import DONE
 from attnlab.tasks.task import Experiment
 
 Row = dict[str, Any]
@@ -27,11 +28,15 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """One experiment of a study."""
+    """One experiment of a study.
+
+    overrides: of `train.py`, that compose it.
+    """
 
     system: str
     seed: int
     experiment: Experiment
+    overrides: Sequence[str] = ()
 
     @cached_property
     def data(self) -> Any:
@@ -42,9 +47,13 @@ class Point:
         return point_of(self.experiment, self.data)
 
     @property
+    def is_trained(self) -> bool:
+        return (self.folder / DONE).is_file()
+
+    @property
     def cpu_minutes(self) -> float:
         """Of the training."""
-        return _read(self.folder / "done.json")["training_cpu_seconds"] / 60
+        return _read(self.folder / DONE)["training_cpu_seconds"] / 60
 
     def evaluated(self) -> Path:
         """The folder of its evaluation on the test split, made now where it is not there."""

@@ -112,10 +112,10 @@ class Study:
             raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
         common = ("tracking=none", "chain=false", *self.settings, *settings)
         points = []
-        for name, overrides in self.systems.items():
+        for name, of_system in self.systems.items():
             for seed in range(1, seeds + 1):
-                experiment = compose([*common, *overrides, f"seed={seed}"])
-                points.append(Point(name, seed, experiment))
+                overrides = [*common, *of_system, f"seed={seed}"]
+                points.append(Point(name, seed, compose(overrides), overrides))
         return points
 
     def figure(self, rows: Rows) -> Figure:
