@@ -205,7 +205,7 @@ def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp
     rewrite(folder, encoder={"_target_": "attnlab.model.encoders.recurrent.nn.Linear"})
     with pytest.raises(
         ExperimentError,
-        match=r"model.encoder._target_ must be one of .*attnlab.model.encoders.recurrent.Recurrent",
+        match=r"model.encoder._target_ is .*t must be one of .*encoders.recurrent.Recurrent",
     ):
         load_model(folder)
 

@@ -192,6 +192,6 @@ def test_loggers_that_cannot_be_used_are_refused(
     )
     refused(
         command("train.py", *TRACKED, "+loggers.mine._target_=pathlib.Path"),
-        "loggers.mine._target_ must be one of",
+        "loggers.mine._target_ is 'pathlib.Path', but it is not a subclass of",
     )
     refused(command("train.py", *TRACKED, CSV, "+loggers.csv.flush=3"), "loggers.csv.flush")

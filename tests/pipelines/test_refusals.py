@@ -79,7 +79,7 @@ CHOICES = {
     "no data": ("data=hub", "data.path and data.dataset are both null"),
     "target": (
         "data._target_=os.system",
-        "data._target_ must be one of attnlab.data.arithmetic.ModularArithmeticCorpus",
+        "data._target_ is 'os.system', but it is not a subclass of ",
     ),
     "nowhere": ("seed=${nowhere}", "seed: Interpolation key 'nowhere' not found"),
     "environment": (

@@ -125,7 +125,7 @@ def test_load_model_with_a_foreign_class_is_refused(
     changed(theirs, "config.json", change)
     with pytest.raises(
         ExperimentError,
-        match=r"names classes of|is needed here|_target_ must be one of attnlab|is not a setting",
+        match=r"names classes of|is needed here|_target_ is .*must be one of at|is not a setting",
     ):
         load_model(theirs)
     assert not mark.exists()

@@ -108,8 +108,9 @@ def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
         own_parts(nodes, {}, tmp_path)
     first, second = caught.value.problems
     assert first.startswith(
-        "callbacks.mine._target_ must be one of pytorch_lightning.callbacks.BackboneFinetuning, "
+        "callbacks.mine._target_ is 'pathlib.Path', but it is not a subclass of "
     )
+    assert "; it must be one of pytorch_lightning.callbacks.BackboneFinetuning, " in first
     assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")
 
 

@@ -134,13 +134,16 @@ def _wrong_target(target: Any, kind: type, path: str, error: ValueError) -> str:
     if kind is object:
         return f"{path}.{TARGET} must be a class, got {show(target)}: {error}"
 
+    # The reason stands before the list of classes, which is long.
+    reason = f"{path}.{TARGET} is {show(target)}, but {error}"
     known = known_targets(kind)
     allowed = with_article(kind)
     if known:
         allowed = f"one of {', '.join(known)}, or {with_article(kind)} of your own"
     close = difflib.get_close_matches(str(target), [*_beside(target, kind), *known], n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}{hint}"
+    if close:
+        return f"{reason}; did you mean {close[0]}? It must be {allowed}"
+    return f"{reason}; it must be {allowed}"
 
 
 def _beside(target: Any, kind: type) -> list[str]:

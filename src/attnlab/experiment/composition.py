@@ -222,7 +222,7 @@ def _nodes_by_name(kind: str) -> Any:
 def _with_task(problem: str, task: Task[Any]) -> str:
     """The problem, with a hint where a whole section may be of another task."""
     sections = "|".join(task.sections)
-    if not re.match(rf"({sections})(\._target_)? must be", problem):
+    if not re.match(rf"({sections})( must be|\._target_ is .* is not a subclass)", problem):
         return problem
     others = [f"task={each.name}" for each in SHIPPED if each.name != task.name]
     return f"{problem}; it may go with {' or '.join(others)} (here task={task.name})"
