@@ -18,12 +18,14 @@ from torch.nn.functional import elu
 
 import attnlab
 from attnlab.config.part import Part
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.linear_attention import LinearAttentionScore
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.memory import count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.fast import speed_up
+from attnlab.model.histories.forward import Forward
 from attnlab.model.normalisers.none import NoneNormaliser
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope, LocalP
@@ -237,6 +239,24 @@ def test_source_written_last_is_read_back_where_beta_is_one():
     unit = score.U(h[0, 0]) / score.U(h[0, 0]).norm()
     read = (keys[0] @ unit).detach()
     torch.testing.assert_close(read, torch.tensor([0.0, 0.0, 1.0]).double())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"score": WEIGHING["delta_rule"], "normaliser": Part(Softmax, "the.path")},
+        {"scope": Part(LocalP, "the.path", width=2, renormalise=True)},
+        {"history": Part(Forward, "the.path")},
+    ],
+)
+def test_refusal_of_signs_begins_with_the_path_of_the_part_at_fault(given):
+    usual = {
+        "score": PARTS["general"],
+        "normaliser": Part(NoneNormaliser),
+        "scope": Part(GlobalScope),
+    }
+    with pytest.raises(ExperimentError, match=r"^the\.path: "):
+        Mechanism(**(usual | given)).build(query_size=H, value_size=D)
 
 
 @pytest.mark.parametrize(

@@ -252,11 +252,11 @@ COMBINATIONS = {
     ),
     "history of scores without keys": (
         ("model/history=location_sensitive", "model/attention=location"),
-        "history LocationSensitive is added to the keys, but the location and uniform scores have",
+        "model.history: history LocationSensitive is added to the keys, but the location and unifo",
     ),
     "two makers of weights": (
         ("model/history=monotonic", "model/normaliser=entmax"),
-        "makes weights of the scores by itself, so that Entmax would do nothing",
+        "model.history: history Monotonic makes weights of the scores by itself, so that Entmax w",
     ),
     "filters": (
         ("model/history=location_sensitive", "model.history.filter_width=4"),
@@ -265,6 +265,10 @@ COMBINATIONS = {
     "loss without attention": (
         ("model/attention=none", "training/attention_loss=entropy"),
         "training.attention_loss is on attention weights, but the model has no attention; choose",
+    ),
+    "loss on weights that nothing changes": (
+        ("model/attention=uniform", "training/attention_loss=entropy"),
+        "training.attention_loss is Entropy, but model.attention is UniformScore, whose weights",
     ),
     "schedule without attention": (
         ("model/attention=none", "training/attention_schedule=late"),

@@ -6,7 +6,7 @@ Each of them may have a history.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, overload
+from typing import ClassVar, Literal, overload
 
 import torch
 from pydantic import PositiveInt
@@ -25,6 +25,17 @@ from attnlab.model.scopes import Scope, Window
 
 Past = tuple[Remembered, ...]
 """What each head remembers."""
+
+
+class UnfitPartError(ValueError):
+    """A part of an attention does not go with another one.
+
+    part: which one, by its name in a model's config: `normaliser`, `scope` or `history`.
+    """
+
+    def __init__(self, part: Literal["normaliser", "scope", "history"], message: str) -> None:
+        super().__init__(message)
+        self.part = part
 
 
 class Attention(nn.Module):
@@ -54,10 +65,11 @@ class Attention(nn.Module):
         refuse_former_names(score)
         # A function may stand in the place of a normaliser.
         if getattr(normaliser, "is_hard", False) and getattr(scope, "renormalise", False):
-            raise ValueError(
+            raise UnfitPartError(
+                "scope",
                 "one token has all the weight, so that a renormalised window changes nothing, and "
                 "its centre is never learned; choose model.scope.renormalise=false, or another "
-                "model/normaliser than hard and gumbel"
+                "model/normaliser than hard and gumbel",
             )
         _check_signs(score, normaliser, scope, history)
         self.score = score
@@ -193,35 +205,39 @@ class Attention(nn.Module):
 def _check_signs(
     score: Score, normaliser: Normaliser, scope: Scope, history: History | None
 ) -> None:
-    """Raise ValueError where weights may be negative, and a part needs others; or the reverse."""
+    """Raise UnfitPartError where a part needs weights of another sign than are made."""
     # A function may stand in the place of a normaliser; nobody knows what it makes.
     is_function = not isinstance(normaliser, Normaliser)
     name = getattr(normaliser, "__name__", type(normaliser).__name__)
     is_signed = getattr(normaliser, "is_signed", False)
     if score.makes_weights and not is_signed and not is_function:
-        raise ValueError(
+        raise UnfitPartError(
+            "normaliser",
             "this model/attention makes weights of any sign by itself, which normaliser "
             f"{name} would change; choose model/normaliser=none (of attnlab.Attention: "
-            'normaliser="none"), or another model/attention'
+            'normaliser="none"), or another model/attention',
         )
     if not is_signed:
         return
     if isinstance(score, UniformScore):
-        raise ValueError(
+        raise UnfitPartError(
+            "normaliser",
             f"the uniform score is 0 everywhere, and normaliser {name} makes weights of 0 of it; "
-            "choose model/normaliser=softmax, or another model/attention"
+            "choose model/normaliser=softmax, or another model/attention",
         )
     if getattr(scope, "renormalise", False):
-        raise ValueError(
+        raise UnfitPartError(
+            "scope",
             f"weights of normaliser {name} may be negative, so that a renormalised window would "
             "divide by a sum near 0; choose model.scope.renormalise=false, or another "
-            "model/normaliser"
+            "model/normaliser",
         )
     if history is not None and history.needs_positive_weights:
-        raise ValueError(
+        raise UnfitPartError(
+            "history",
             f"history {type(history).__name__} needs weights that are at least 0, but those of "
             f"normaliser {name} may be negative; choose model/history=none (of coverage also "
-            "model.history.loss_weight=0), or another model/normaliser"
+            "model.history.loss_weight=0), or another model/normaliser",
         )
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from attnlab.config.part import Part
 from attnlab.config.signature import runtime_arguments
-from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.errors import ExperimentError
+from attnlab.model.attention.attention import Attention, MultiHeadAttention, UnfitPartError
 from attnlab.model.attention.score import Score, refuse_former_names
 from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History
@@ -102,6 +103,16 @@ class Mechanism:
         return self.gate(query_size=query_size, context_size=context_size, heads=heads)
 
     def _one(self, query_size: int, value_size: int, gate: ContextGate | None = None) -> Attention:
+        try:
+            return self._put_together(query_size, value_size, gate)
+        except UnfitPartError as error:
+            # Else the message begins with the path of the decoder, which builds the attention.
+            path = getattr(self, error.part).path
+            raise ExperimentError(f"{path}: {error}" if path else str(error)) from error
+
+    def _put_together(
+        self, query_size: int, value_size: int, gate: ContextGate | None
+    ) -> Attention:
         sizes = {"query_size": query_size, "key_size": value_size}
         score = (
             self.score(**sizes)
@@ -118,23 +129,26 @@ class Mechanism:
         return Attention(score, self.normaliser(), scope, history, gate, self.dropout)
 
     def _check_history(self, history: type[History], score: Score) -> None:
-        """Raise ValueError where a history does not go with the score or the normaliser."""
+        """Raise UnfitPartError where a history does not go with the score or the normaliser."""
         if history.changes_keys and score.by_position:
-            raise ValueError(
+            raise UnfitPartError(
+                "history",
                 f"history {history.__name__} is added to the keys, but the location and uniform "
-                "scores have none; choose model/history=none, or another model/attention"
+                "scores have none; choose model/history=none, or another model/attention",
             )
         if history.changes_keys and score.projected_key_size is None:
-            raise ValueError(
+            raise UnfitPartError(
+                "history",
                 f"history {history.__name__} needs the width of the projected keys, which "
                 f"{type(score).__name__} does not give; set projected_key_size in its "
-                "constructor, or choose model/history=none"
+                "constructor, or choose model/history=none",
             )
         if history.makes_weights and self.normaliser.target is not Softmax:
-            raise ValueError(
+            raise UnfitPartError(
+                "history",
                 f"history {history.__name__} makes weights of the scores by itself, so that "
                 f"{self.normaliser.target.__name__} would do nothing; leave model/normaliser at "
-                "softmax, or choose model/history=none"
+                "softmax, or choose model/history=none",
             )
 
 
