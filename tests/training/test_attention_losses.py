@@ -16,12 +16,22 @@ import yaml
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.dot import DotScore
+from attnlab.model.attention.uniform import UniformScore
+from attnlab.model.histories.forward import Forward, ForwardWithAgent
+from attnlab.model.normalisers.learned_temperature import LearnedTemperature
+from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
+from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.training.attention_losses.attention_loss import (
     AttentionLoss,
     Looks,
+    check_learns,
     linked_places,
     read_source_vocabulary,
 )
@@ -181,6 +191,47 @@ def test_own_loss_that_needs_links_reads_the_sure_ones():
 def test_entropy_without_a_factor_is_refused():
     with pytest.raises(ValueError, match="weight must not be 0"):
         Entropy(weight=0)
+
+
+def model_of(**parts: type) -> dict[str, Part]:
+    usual = {"attention": UniformScore, "normaliser": Softmax, "scope": GlobalScope}
+    return {name: Part(target) for name, target in (usual | parts).items()}
+
+
+def test_loss_on_uniform_weights_is_refused_unless_another_part_learns_them():
+    for parts in ({}, {"scope": LocalM}, {"normaliser": LearnedTemperature}, {"history": Forward}):
+        (problem,) = check_learns(Entropy(1.0), model_of(**parts))
+        assert "training.attention_loss is Entropy, but model.attention is UniformScore" in problem
+    for parts in (
+        {"attention": DotScore},
+        {"scope": LocalP},
+        {"normaliser": SoftmaxWithSink},
+        {"history": ForwardWithAgent},
+    ):
+        assert check_learns(Entropy(1.0), model_of(**parts)) == []
+    assert check_learns(None, model_of()) == []
+
+
+@pytest.mark.parametrize(
+    "name", [path.stem for path in (FILES.parents[1] / "model/normaliser").glob("*.yaml")]
+)
+def test_normaliser_whose_uniform_weights_are_refused_moves_them_by_no_parameter(name):
+    node = yaml.safe_load((FILES.parents[1] / f"model/normaliser/{name}.yaml").read_text("utf-8"))
+    part = bind(node, Normaliser, "model.normaliser")
+    torch.manual_seed(0)
+    normaliser = part()
+    parameters = list(normaliser.parameters())
+    weights = normaliser(torch.zeros(2, 3, 5))
+    # Of random factors: the sum of a row is fixed for most.
+    gradients = [None]
+    if parameters:
+        gradients = torch.autograd.grad((weights * torch.rand(2, 3, 5)).sum(), parameters)
+    moves = any(gradient is not None and gradient.abs().max() > 1e-6 for gradient in gradients)
+    if check_learns(Entropy(1.0), model_of(normaliser=part.target)):
+        assert not moves
+    else:
+        # `none` does not go with the uniform score, and `softmax1` is a sink that is not learned.
+        assert moves or name in ("none", "softmax1")
 
 
 def test_losses_have_files():

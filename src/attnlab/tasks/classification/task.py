@@ -22,7 +22,11 @@ from attnlab.progress import Progress
 from attnlab.runs.shared_views import View
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
-from attnlab.training.attention_losses.attention_loss import check_signs, read_source_vocabulary
+from attnlab.training.attention_losses.attention_loss import (
+    check_learns,
+    check_signs,
+    read_source_vocabulary,
+)
 from attnlab.training.settings import LOGGED_STEPS
 
 if TYPE_CHECKING:
@@ -64,7 +68,8 @@ class Classification(Task[LabelledData]):
                 "training.attention_loss learns from gold links, which labelled sentences have "
                 "not; choose training/attention_loss=none, entropy or impermissible_mass"
             ]
-        return check_signs(loss, bound["model"].values.get("normaliser"))
+        model = bound["model"].values
+        return check_signs(loss, model.get("normaliser")) + check_learns(loss, model)
 
     def check_data(self, experiment: Experiment, data: LabelledData) -> None:
         """As `Task.check_data`, and let the attention loss look up the vocabulary."""

@@ -36,6 +36,7 @@ from attnlab.tasks.translation.settings import (
 )
 from attnlab.training.attention_losses.attention_loss import (
     Links,
+    check_learns,
     check_signs,
     read_source_vocabulary,
 )
@@ -114,6 +115,7 @@ class Translation(Task[PreparedData]):
                 "choose training/attention_loss=none or a model/attention"
             )
         problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
+        problems += check_learns(bound["training"].attention_loss, model)
         problems += schedule_problems(bound["training"].attention_schedule, model)
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:

@@ -6,9 +6,9 @@ Axes: B batch, T target length, S source length.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,7 +19,24 @@ from attnlab.batch import SourceBatch
 from attnlab.config.part import Part
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.uniform import UniformScore
+from attnlab.model.histories.forward import Forward
+from attnlab.model.normalisers.around_best import AroundBest
+from attnlab.model.normalisers.entmax import Entmax
+from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.learned_temperature import LearnedTemperature
 from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.sparsemax import Sparsemax
+from attnlab.model.normalisers.top_k import TopK
+from attnlab.model.scopes import GlobalScope, LocalM
+
+# What makes weights of equal scores that no parameter changes.
+_NOTHING_TO_LEARN: dict[str, tuple[type, ...]] = {
+    "normaliser": (AroundBest, Entmax, Hard, LearnedTemperature, Softmax, Sparsemax, TopK),
+    "scope": (GlobalScope, LocalM),
+    "history": (Forward,),
+}
 
 Links = Callable[[int], NDArray[np.int64]]
 """The gold links of a row: (n, 2) [target position, source position]."""
@@ -94,6 +111,25 @@ def check_signs(loss: AttentionLoss | None, normaliser: Part[Normaliser] | None)
         f"training.attention_loss {type(loss).__name__} needs weights that are at least 0, but "
         f"those of {normaliser.target.__name__} may be negative; choose "
         "training/attention_loss=none, or another model/normaliser"
+    ]
+
+
+def check_learns(loss: AttentionLoss | None, model: Mapping[str, Any]) -> list[str]:
+    """A sentence where a loss is on weights that no parameter changes; else nothing.
+
+    model: the settings by their names, as a config's part has them.
+    """
+    score = model.get("attention")
+    if loss is None or score is None or score.target is not UniformScore:
+        return []
+    for name, without_effect in _NOTHING_TO_LEARN.items():
+        part = model.get(name)
+        if part is not None and part.target not in without_effect:
+            return []
+    return [
+        f"training.attention_loss is {type(loss).__name__}, but model.attention is UniformScore, "
+        "whose weights nothing can change; choose training/attention_loss=none, or another "
+        "model/attention"
     ]
 
 
