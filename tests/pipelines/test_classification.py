@@ -182,11 +182,17 @@ MIXTURES = {
     ),
     "no attention": (
         ("task=classification", "model/attention=none"),
-        "Could not override 'model/decoder'",
+        "model/attention=none also chooses model/decoder, but the model of task=classification has "
+        "no such part; leave it out",
     ),
     "coverage": (
         ("task=classification", "model/history=coverage"),
-        "Could not override 'model/history'",
+        "model/history cannot be chosen: the model of task=classification has no such part; leave "
+        "model/history out",
+    ),
+    "gate": (
+        ("task=classification", "model/gate=elementwise"),
+        "model/gate cannot be chosen: the model of task=classification has no such part; leave",
     ),
     "former coverage": (
         ("task=classification", "model/coverage=see2017"),

@@ -298,16 +298,34 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
             return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
 
-    not_in_the_list = re.match(r"Could not override '([^']+)'", str(error))
-    renamed = new_group(not_in_the_list[1]) if not_in_the_list else None
-    if renamed is not None:
-        return renamed
+    not_in_the_list = re.match(r"(?:In '([^']+)': )?Could not override '([^']+)'", str(error))
+    if not_in_the_list:
+        choice, group = not_in_the_list.groups()
+        sentence = new_group(group) or _no_such_group(group, choice, arguments)
+        if sentence:
+            return sentence
     if str(error).startswith("Config group override must be"):
         sentence = _no_choice(arguments)
         if sentence:
             return sentence
     # Hydra's own sentences go on in further lines, which say what to write instead.
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _no_such_group(group: str, choice: str | None, arguments: Sequence[str]) -> str:
+    """An error for a group of ours that the composed task has no place for; empty for any other.
+
+    choice: the file that chooses it, `model/attention/none`; None where the command does.
+    """
+    if group not in groups():
+        return ""
+    tasks = [text for text in arguments if text.startswith("task=")]
+    section = group.partition("/")[0]
+    whole = f"the {section} of {tasks[-1]}" if tasks else f"this {section}"
+    if choice is None:
+        return f"{group} cannot be chosen: {whole} has no such part; leave {group} out"
+    chosen_group, _, name = choice.rpartition("/")
+    return f"{chosen_group}={name} also chooses {group}, but {whole} has no such part; leave it out"
 
 
 def _missing_choice(path: str, options: Sequence[str]) -> str:
