@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from attnlab.experiment.hydra_job import command_line
+from attnlab.experiment.hydra_job import command_line, python_path
 from attnlab.project import COMMAND_VARIABLE, PIPELINES
 
 
@@ -87,3 +89,23 @@ def test_command_of_a_point_in_a_worker_of_submitit_is_the_pipeline(
 ) -> None:
     in_a_sweep(monkeypatch, tmp_path / "_submit.py")
     assert command_line() == ("python", "pipelines/train.py", "seed=2")
+
+
+def test_python_path_is_that_of_the_process_where_a_named_class_lies_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "own_scores_on_a_path.py").write_text("class Mine: ...\n")
+    monkeypatch.syspath_prepend(tmp_path / "folder")
+    importlib.import_module("own_scores_on_a_path")
+    monkeypatch.chdir(tmp_path)
+    own = {"model": {"attention": {"_target_": "own_scores_on_a_path.Mine"}}}
+    monkeypatch.setenv("PYTHONPATH", f"elsewhere{os.pathsep}folder")
+    assert python_path(own) == f"elsewhere{os.pathsep}folder"
+    # Ours, and classes of installed packages, are found without it.
+    ours = {"_target_": "attnlab.model.attention.dot.DotScore"}
+    assert python_path({"model": ours, "optimizer": {"_target_": "torch.optim.AdamW"}}) == ""
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    assert python_path(own) == ""
+    monkeypatch.delenv("PYTHONPATH")
+    assert python_path(own) == ""

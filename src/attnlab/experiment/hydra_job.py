@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.config.identity import foreign_modules
 from attnlab.project import PIPELINES, pipeline_command
 
 
@@ -49,6 +51,20 @@ def command_line() -> tuple[str, ...]:
     # A worker of Slurm is a script of submitit's; Hydra's job still has our script's name.
     name = script.stem if is_pipeline else node.job.name
     return *pipeline_command(name).split(), *given
+
+
+def python_path(config: Mapping[str, Any]) -> str:
+    """The PYTHONPATH of this process where a class that the config names lies in it; else ""."""
+    given = os.environ.get("PYTHONPATH", "")
+    folders = [Path(entry).resolve() for entry in given.split(os.pathsep) if entry]
+    for module in foreign_modules(config):
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is None:
+            continue
+        path = Path(file).resolve()
+        if any(path.is_relative_to(folder) for folder in folders):
+            return given
+    return ""
 
 
 def config_options(node: DictConfig) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from attnlab.experiment.changes import changes, with_typed
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
 from attnlab.experiment.hydra_config import config_folders, shown_choices
-from attnlab.experiment.hydra_job import command_line, output_folder
+from attnlab.experiment.hydra_job import command_line, output_folder, python_path
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import (
     ExperimentRun,
@@ -126,7 +127,7 @@ def asked_of(experiment: Experiment, place: Path | None, into: Path) -> Asked:
         title=_name_in_sweep(state),
         changes=with_typed(found, typed, experiment.choices),
         choices=shown_choices(experiment.choices, experiment.config),
-        command=masked(shlex.join(command)),
+        command=_in_shell(command, experiment),
         revision=origin.get("git_revision", "").removeprefix(NO_REVISION),
         has_local_changes={"true": True, "false": False}.get(origin.get("git_dirty", "")),
         started=started,
@@ -135,6 +136,13 @@ def asked_of(experiment: Experiment, place: Path | None, into: Path) -> Asked:
         server=server or "",
         sweep=_asked_sweep(experiment, state, into),
     )
+
+
+def _in_shell(command: Sequence[str], experiment: Experiment) -> str:
+    """A command for a shell, with the PYTHONPATH that the user's own classes need."""
+    path = python_path(experiment.config)
+    setting = f"PYTHONPATH={shlex.quote(path)} " if path else ""
+    return masked(setting + shlex.join(command))
 
 
 def _run_page(experiment: Experiment, run_id: str | None) -> str:
@@ -167,7 +175,7 @@ def _asked_sweep(experiment: Experiment, state: RunState | None, into: Path) -> 
     return AskedSweep(
         name=record.name,
         points=record.points,
-        command=masked(shlex.join(record.command)),
+        command=_in_shell(record.command, experiment),
         run_page=_run_page(experiment, record.run_id),
         compare_command=masked(record.compare_command),
         comparison=quote(link) if is_beside else "",
