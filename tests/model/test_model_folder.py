@@ -239,6 +239,23 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
         match=r"names classes of my_package.scores; .*allow=\('my_package.scores',\)",
     ):
         load_model(tmp_path / "own")
+    others = {
+        "search": {"_target_": "their_search.beams.Beam"},
+        "data": {"_target_": "their_data.Corpus", "cleaning": {"_target_": "their_text.Tidy"}},
+    }
+    save_model(
+        tmp_path / "more",
+        trained.state_dict(),
+        CONFIG | {"model": model} | others,
+        facts,
+        Translation().shared_paths(prepared),
+    )
+    with pytest.raises(
+        ExperimentError,
+        match=r"^model of .* classes of my_package.scores; .*"
+        r"--allow my_package.scores --allow their_search.beams --allow their_text at the shell$",
+    ):
+        load_model(tmp_path / "more")
     # A text alone is one module.
     for allow in (("my_package",), "my_package"):
         loaded = load_model(tmp_path / "own", allow=allow)

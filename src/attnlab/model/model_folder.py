@@ -63,6 +63,9 @@ FORMER_COVERAGE = re.compile(r"(attention|attentions\.\d+)\.coverage\.w(?=\.weig
 
 EXAMPLE = "example.txt"
 
+# Sections of whose classes a loaded model makes objects, beside the cleaning of its data.
+_READ = ("task", "model", "padding", "search", "cleaning")
+
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 # It names a folder.
 Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
@@ -243,16 +246,26 @@ class ForeignCodeError(ExperimentError):
 
 
 def refuse_foreign(config: Mapping[str, Any], section: str, allow: Collection[str]) -> None:
-    """Raise ForeignCodeError where a section names classes of modules that are not allowed."""
+    """Raise ForeignCodeError where a section names classes of modules that are not allowed.
+
+    It names the modules to allow, those of the other sections that a loaded model reads among them.
+    """
     foreign = foreign_modules(config.get(section), allow)
-    if foreign:
-        raise ForeignCodeError(
-            f"{section} of this model folder names classes of {', '.join(foreign)}; loading it "
-            f"would run that code. Where you trust it, allow it: allow={tuple(foreign)!r} in "
-            f"Python, {' '.join(f'--allow {module}' for module in foreign)} at the shell",
-            section,
-            foreign_classes(config.get(section), allow),
-        )
+    if not foreign:
+        return
+    # All at once: else the next section that is read asks for the next one.
+    needed = {*foreign, *foreign_modules([config.get(name) for name in _READ], allow)}
+    data = config.get("data")
+    if isinstance(data, Mapping):
+        needed.update(foreign_modules(data.get("cleaning"), allow))
+    modules = sorted(needed)
+    raise ForeignCodeError(
+        f"{section} of this model folder names classes of {', '.join(foreign)}; loading it "
+        f"would run that code. Where you trust it, allow it: allow={tuple(modules)!r} in "
+        f"Python, {' '.join(f'--allow {module}' for module in modules)} at the shell",
+        section,
+        foreign_classes(config.get(section), allow),
+    )
 
 
 def bind_section(
