@@ -23,7 +23,7 @@ from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.histories.forward import Forward, ForwardWithAgent, Moving
-from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.location_sensitive import LocationSensitive
 from attnlab.model.histories.monotonic import Monotonic, expected_weights, first_chosen
 from attnlab.model.normalisers.softmax import Softmax
@@ -268,3 +268,46 @@ def test_weights_need_not_sum_to_one_under_monotonic_attention_alone():
         built = history(query_size=H, key_size=3, value_size=D)
         attention = Attention(score, Softmax(), GlobalScope(), built)
         assert attention.rows_sum_to_one == (name != "monotonic")
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked(Remembered):
+    sharpness: Tensor  # (B, 1)
+
+
+class SharpAsAsked(History[Asked]):
+    """weights = normalise(s · scores), with s = exp(v · query) of the same step."""
+
+    def __init__(self, *, query_size: int) -> None:
+        super().__init__()
+        self.v = torch.nn.Linear(query_size, 1, bias=False)
+
+    def first(self, memory):
+        return Asked(torch.zeros(memory.mask.shape), torch.zeros(len(memory.mask), 1))
+
+    def before(self, past, query):
+        return dataclasses.replace(past, sharpness=self.v(query).exp())
+
+    def weigh(self, scores, normalise, past):
+        return normalise(past.sharpness * scores)
+
+    def after(self, past, query, context, weights):
+        return dataclasses.replace(past, weights=weights)
+
+
+def test_history_weighs_by_the_query_of_its_step():
+    torch.manual_seed(0)
+    mechanism = Mechanism(
+        Part(BahdanauScore, size=5), Part(Softmax), Part(GlobalScope), history=Part(SharpAsAsked)
+    )
+    attention, given = mechanism.build(H, D).double(), inputs("bahdanau")
+    memory = memory_of(attention, given.outputs, True)
+    past = attention.first_past(memory)
+    for step in range(2):
+        query = given.query[:, step : step + 1]
+        t = torch.full((B, 1), step)
+        scores, _ = attention.scores(query, memory, t)
+        _, weights, past = attention(query, memory, t, past)
+        sharpness = attention.history.v(query[:, 0]).exp()
+        expected = (sharpness * scores[:, 0]).softmax(-1)
+        torch.testing.assert_close(weights[:, 0, 0], expected, rtol=0, atol=1e-12)

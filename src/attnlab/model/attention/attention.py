@@ -143,6 +143,8 @@ class Attention(nn.Module):
             renormalise); with a past also what is remembered after the step.
         """
         remembered = None if past is None else past[0]
+        if self.history is not None and remembered is not None:
+            remembered = self.history.before(remembered, query[:, 0])
         scores, window = self.scores(query, memory, t, remembered)
         context, weights = self.average(scores, window, memory, t, remembered)
         if self.gate is not None:

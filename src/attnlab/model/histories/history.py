@@ -36,10 +36,10 @@ RememberedT = TypeVar("RememberedT", bound=Remembered)
 class History(nn.Module, ABC, Generic[RememberedT]):
     """What an attention remembers from step to step, and what it makes of it.
 
-    A subclass defines `first` and `after`, and one or both of `change_keys` and `weigh`. Its
-    constructor takes its settings, and whichever of the run-time arguments it needs: the widths
-    `query_size` Q, `key_size` A of the projected keys and `value_size` D. Each head has a history
-    of its own.
+    A subclass defines `first` and `after`, and one or both of `change_keys` and `weigh`; `before`
+    hands them the query of their step. Its constructor takes its settings, and whichever of the
+    run-time arguments it needs: the widths `query_size` Q, `key_size` A of the projected keys and
+    `value_size` D. Each head has a history of its own.
 
     changes_keys: whether it changes the projected keys, which a score must then have.
     needs_positive_weights: whether it makes no sense of weights below 0.
@@ -72,6 +72,17 @@ class History(nn.Module, ABC, Generic[RememberedT]):
 
         memory: of all rows; of one head.
         """
+
+    def before(self, past: RememberedT, query: Tensor) -> RememberedT:
+        """What `change_keys`, `weigh` and `after` of a step get of what is remembered.
+
+        For a history whose weights depend on the query of their step.
+
+        Args:
+            past: what is remembered.
+            query: (B, Q), of the step.
+        """
+        return past
 
     def change_keys(self, keys: Tensor, past: RememberedT) -> Tensor:
         """The projected keys (B, S, A) as the score of this step reads them."""

@@ -6,7 +6,7 @@ Axes: S source tokens, T steps before this one, Q query, D values, A keys, P pro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,6 +71,15 @@ class Look:
         """What one head looks at, with the intervention that is on it."""
         assert self.memory.keys is not None
         return self.memory.head(head) if self.memory.keys.dim() == 4 else self.memory
+
+    def asked_by(self, query: Tensor, history: Any, head: int) -> Look:
+        """The look whose head has what `History.before` makes of its past and the query (Q,)."""
+        if self.past is None:
+            return self
+        *earlier, last = self.past[head]
+        pasts = list(self.past)
+        pasts[head] = [*earlier, history.before(last, query.to(last.weights)[None])]
+        return replace(self, past=pasts)
 
 
 def encoder_vectors(sheet: Sheet, outputs: Tensor, tokens: Sequence[str]) -> Symbol:
@@ -174,6 +183,7 @@ def attend_with_head(
 
     # 1. What is compared: projections, what the score makes of the keys, and what was seen.
     asking = query
+    look = look.asked_by(torch.as_tensor(query.values), attention.history, number)
     score = attention.score
     if score.by_position:
         positions = own.positions[0].tolist()
