@@ -32,6 +32,11 @@ NAMES = {
     "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
     "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
     "bahdanau · stacked · dates · seed 1": ["model/encoder=stacked"],
+    "bahdanau · with_features · dates · seed 1": ["model/encoder=with_features"],
+    "bahdanau · with_features · encoder features self_attention · dates · seed 1": [
+        "model/encoder=with_features",
+        "model/encoder@model.encoder.features=self_attention",
+    ],
     "bahdanau · stacked · encoder first convolutional · encoder then gru · dates · seed 1": [
         "model/encoder=stacked",
         "model/encoder@model.encoder.first=convolutional",

@@ -98,6 +98,8 @@ def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outsi
 def test_short_param_of_a_stack_names_both_of_its_encoders():
     config = compose(["model/encoder=stacked"]).config
     assert short_params(config)["encoder"] == "lstm 1x64 both ways, self_attention"
+    config = compose(["model/encoder=with_features"]).config
+    assert short_params(config)["encoder"] == "bag_of_words, gru 1x64 both ways"
 
 
 def test_short_params_name_the_part_of_a_family_and_the_dataset_of_the_hub():

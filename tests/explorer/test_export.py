@@ -36,6 +36,7 @@ NOT_EXPORTED = {
     ("model/encoder", "convolutional"),
     ("model/encoder", "self_attention"),
     ("model/encoder", "stacked"),
+    ("model/encoder", "with_features"),
     ("model/gate", "elementwise"),
     ("model/gate", "per_head"),
     ("model/normaliser", "none"),

@@ -34,6 +34,7 @@ SPECIAL = [
     Variant("decoder", "no_attention"),
     Variant("encoder", "lstm"),
     Variant("encoder", "stacked"),
+    Variant("encoder", "with_features"),
 ]
 SPECIAL += [
     Variant("history", "coverage", "step_then_attend"),

@@ -33,6 +33,7 @@ ABSENT = {
     "encoder=averaging": ("model.encoder.hidden_size",),
     "encoder=bag_of_words": ("model.encoder.hidden_size",),
     "encoder=stacked": ("model.encoder.hidden_size", "model.encoder.embedding_size"),
+    "encoder=with_features": ("model.encoder.hidden_size", "model.encoder.embedding_size"),
     "decoder=transformer": ("model.decoder.hidden_size",),
 }
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
@@ -101,6 +102,7 @@ TOGETHER = [
     ("attention=bahdanau", "encoder=averaging", "bridge=zero"),
     ("attention=bahdanau", "encoder=bag_of_words", "bridge=mean"),
     ("attention=bahdanau", "encoder=stacked"),
+    ("attention=bahdanau", "encoder=with_features"),
     ("attention=dot", "decoder=step_then_attend", "output=hard_attention"),
     ("attention=general", "decoder=step_then_attend", "output=hard_monotonic_attention"),
     ("attention=uniform", "decoder=step_then_attend", "output=first_order_hard_attention"),

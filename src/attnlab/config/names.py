@@ -49,6 +49,8 @@ _PLACES = {
     },
     "model.encoder.first": "model/encoder",  # of a stack
     "model.encoder.then": "model/encoder",
+    "model.encoder.features": "model/encoder",  # of an encoder with features
+    "model.encoder.source": "model/encoder",
     "padding": "padding",
     "training.teacher_forcing": "training/teacher_forcing",
     "training.attention_schedule": "training/attention_schedule",

@@ -211,14 +211,15 @@ def as_text(value: Any) -> str:
 def _encoder(node: Mapping[str, Any]) -> str | None:
     """`gru 2x256 both ways`: the cell, layers by width, and direction; of others the choice.
 
-    `lstm 1x64 both ways, self_attention` for a stack.
+    `lstm 1x64 both ways, self_attention` for a stack, and likewise for features and their source.
     """
     if not node:
         return None
-    parts = [node.get("first"), node.get("then")]
-    if all(isinstance(part, Mapping) for part in parts):
-        named = [_encoder(part) for part in parts if isinstance(part, Mapping)]
-        return ", ".join(name for name in named if name is not None)
+    for names in (("first", "then"), ("features", "source")):
+        parts = [node.get(name) for name in names]
+        if all(isinstance(part, Mapping) for part in parts):
+            named = [_encoder(part) for part in parts if isinstance(part, Mapping)]
+            return ", ".join(name for name in named if name is not None)
     if "cell" not in node:
         return choice_name(node)
 

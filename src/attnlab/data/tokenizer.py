@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from attnlab.errors import ExperimentError
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 WORD_START = "▁"
+_FEATURE = re.compile(r"<[^<>\s]+>")
 NUMBERED = "<unk:{}>"  # the name of the first, second, ... unknown word of a source
 Words = Sequence[Sequence[str]]
 """Of each source its numbered unknown words, in their order."""
@@ -59,6 +61,13 @@ class Tokenizer:
     def size(self) -> int:
         """The number of tokens in the vocabulary, the four special ones counted."""
         return self._backend.get_vocab_size(with_added_tokens=False)
+
+    @property
+    def feature_ids(self) -> list[int]:
+        """The ids of the features in the vocabulary: words in angle brackets, such as `<PL>`."""
+        first = EOS + self.numbered + 1
+        names = self.tokens(range(first, self.size))
+        return [i for i, name in enumerate(names, start=first) if _FEATURE.fullmatch(name)]
 
     def encode_ids(self, texts: Sequence[str], words: Words | None = None) -> list[list[int]]:
         """The ids of each text, without `<bos>` and `<eos>`.

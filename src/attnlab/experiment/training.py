@@ -32,6 +32,7 @@ def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
     """What trains and validates the experiment's model, which is drawn from its seed."""
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
     model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    experiment.task.read_vocabulary(model, data)
     folder = experiment.initial_weights
     if folder is not None:
         experiment.task.check_same_tokens(folder, data.folder)

@@ -21,6 +21,7 @@ class Bridge(nn.Module, ABC):
     `backward_size`, the width of `Encoded.backward` (0 where there is none).
 
     passes_source: False where the first state holds nothing of the source.
+    reads_final_state: False where it does not hold the encoder's final state.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = (
@@ -31,6 +32,7 @@ class Bridge(nn.Module, ABC):
     )
 
     passes_source: bool = True
+    reads_final_state: bool = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +51,7 @@ class ZeroBridge(Bridge):
     """s_0 = 0."""
 
     passes_source = False
+    reads_final_state = False
 
     def __init__(self, *, decoder_shape: StateShape) -> None:
         super().__init__()
@@ -126,6 +129,8 @@ class FirstBackwardBridge(Bridge):
     state where the encoder has no other.
     """
 
+    reads_final_state = False
+
     def __init__(
         self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
     ) -> None:
@@ -149,9 +154,13 @@ class FirstBackwardBridge(Bridge):
 class MeanBridge(Bridge):
     """s_0 = tanh(W mean(h_1, ..., h_n) + b), the mean being that over the real source tokens.
 
+    Where an encoder keeps some of them from the attention, the mean leaves them out, too.
+
     Each decoder layer has maps of its own (Sennrich et al. 2017, "Nematus", section 2). For an
     LSTM, c_0 likewise, without the tanh.
     """
+
+    reads_final_state = False
 
     def __init__(self, *, output_size: int, decoder_shape: StateShape) -> None:
         super().__init__()
@@ -161,7 +170,7 @@ class MeanBridge(Bridge):
         self.cell = nn.Linear(output_size, width) if decoder_shape.has_cell else None
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
-        real = source_mask.unsqueeze(2)
+        real = encoded.readable(source_mask).unsqueeze(2)
         mean = encoded.outputs.masked_fill(~real, 0).sum(1) / real.sum(1)  # (B, D)
         hidden = torch.tanh(self._layers(self.hidden(mean)))
         if self.cell is None:

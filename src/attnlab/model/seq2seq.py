@@ -123,6 +123,13 @@ class Seq2Seq(nn.Module):
                 "has none, and looks at the source by its attentions alone; choose "
                 "model/bridge=zero"
             )
+        hides_a_part = attention is not None and not self.encoder.attended_whole
+        if hides_a_part and not bridge.target.reads_final_state:
+            raise ValueError(
+                "encoder keeps a part of the source from the attention, and only its final state "
+                f"holds that part, which bridge {bridge.target.__name__} does not read; choose "
+                "model/bridge=linear or model.encoder.read=both"
+            )
         self.bridge: Bridge = bridge(
             encoder_shape=self.encoder.state_shape,
             decoder_shape=self.decoder.body.state_shape,

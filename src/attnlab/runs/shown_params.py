@@ -31,6 +31,7 @@ _GROUPS = (
     "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
     "model/normaliser", "model/scope", "model/history", "model/heads", "model/gate",
     "model/encoder", "model/encoder@model.encoder.first", "model/encoder@model.encoder.then",
+    "model/encoder@model.encoder.features", "model/encoder@model.encoder.source",
     "model/bridge", "model/decoder", "model/readout", "model/output",
     "model/input_feeding", "model/initialisation", "training/teacher_forcing",
     "training/attention_schedule", "training/optimizer", "training/schedule", "data/tokenizer",

@@ -159,6 +159,7 @@ def gradients(point: Point) -> Iterator[Row]:
     # The weights that the training began with
     pl.seed_everything(point.seed, workers=True, verbose=False)
     untrained = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
+    experiment.task.read_vocabulary(untrained, data)
     learned = load_model(point.folder / "model")
     flow_before = gradient_flow(untrained, batches)
     flow_after = gradient_flow(learned, batches)

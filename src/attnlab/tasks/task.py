@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from attnlab.config.paths import Paths
     from attnlab.data.prepared import Prepared
     from attnlab.data.row_kinds import RowKind
+    from attnlab.data.tokenizer import Tokenizer
     from attnlab.evaluation.corpus_metric import CorpusMetric
     from attnlab.plots.picture import Picture
     from attnlab.runs.pictures import Pictures
@@ -196,6 +198,19 @@ class Task(ABC, Generic[DataT]):
                 if setting is not None and part.values[setting] is not None:
                     self._check_longest_source(part, setting, data)
 
+    def warn_without_features(self, experiment: Experiment, tokenizer: Tokenizer) -> None:
+        """Warn where the encoder has a part for features, and the source's vocabulary has none."""
+        encoder = experiment.model.values.get("encoder")
+        if encoder is None or not getattr(encoder.target, "reads_features", False):
+            return
+        if not tokenizer.feature_ids:
+            print(
+                f"warning: {encoder.path} has an encoder for features, but the source's vocabulary "
+                "has none, such as <PL>; name columns in data.features, and take a data/tokenizer "
+                "that keeps them whole, tagged_character or whitespace",
+                file=sys.stderr,
+            )
+
     def _check_longest_source(self, part: Part[Any], setting: str, data: DataT) -> None:
         """Raise ExperimentError where a source is longer than this setting of a part allows."""
         split, longest = longest_of(data, self.rows.source_side)
@@ -215,6 +230,9 @@ class Task(ABC, Generic[DataT]):
         """
 
     # Training
+
+    def read_vocabulary(self, model: Any, data: DataT) -> None:
+        """Give a newly built model what it must know of the vocabulary; nothing by default."""
 
     @abstractmethod
     def module(self, experiment: Experiment, model: Any, data: DataT) -> pl.LightningModule:

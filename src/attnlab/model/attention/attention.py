@@ -366,10 +366,13 @@ def remember(
     """
     if intervention is not None and intervention.mask_pads is not None:
         masked = intervention.mask_pads
-    positions = count_positions(source_mask)
+    readable = encoded.readable(source_mask)
+    positions = count_positions(readable)
     # A masked pad may stand beyond the longest source; its position is never looked at.
-    seen = positions.masked_fill(~source_mask, 0) if masked else positions
-    mask = source_mask if masked else None
+    seen = positions.masked_fill(~readable, 0) if masked else positions
+    mask = readable if masked else None
+    if mask is None and encoded.attended is not None:
+        mask = readable | ~source_mask
     keys, values = None, None
     if attention is not None:
         keys, values = attention.project(encoded.outputs, seen, mask)
@@ -379,7 +382,7 @@ def remember(
         values=values,
         mask=mask,
         positions=positions,
-        lengths=source_mask.sum(1),
+        lengths=readable.sum(1),
     )
     if intervention is None or not intervention.changes_weights:
         return memory

@@ -6,6 +6,7 @@ Axes: B batch, S source length, E vectors that are read, D encoder output, L lay
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,11 +26,17 @@ class Encoded:
         query.
     backward: the state of a backward direction at the first token, as FirstBackwardBridge reads it;
         None where nothing is read backwards.
+    attended: where the attention may look; None for all real tokens.
     """
 
     outputs: Tensor  # (B, S, D)
     final: RecurrentState  # (L, B, state_shape.size)
     backward: RecurrentState | None = None  # (L, B, backward_size)
+    attended: Tensor | None = None  # (B, S) bool
+
+    def readable(self, source_mask: Tensor) -> Tensor:
+        """(B, S) bool: the real tokens that the attention may look at."""
+        return source_mask if self.attended is None else self.attended
 
 
 def mean_state(outputs: Tensor, real: Tensor) -> RecurrentState:
@@ -78,9 +85,12 @@ class Encoder(nn.Module, ABC):
     longest_source: the name of its setting that limits the tokens of a source, `<eos>` included,
         such as the number of learnt positions; None where any source can be read. The setting may
         be null, too, for no limit.
+    reads_features: whether it treats features other than the tokens behind them.
     output_size: width D of the vectors.
     state_shape: layers, width and kind of the final state.
     backward_size: width of `Encoded.backward`; 0 where nothing is read backwards.
+    attended_whole: whether `Encoded.attended` is None; else only the final state holds what the
+        attention may not look at.
     embedding: the layer that embeds the source tokens, whose weights may be tied to the target
         embedding's, and with respect to whose outputs explanations differentiate; None where there
         is no such layer.
@@ -89,16 +99,26 @@ class Encoder(nn.Module, ABC):
     runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "padding")
 
     longest_source: ClassVar[str | None] = None
+    reads_features: ClassVar[bool] = False
 
     output_size: int
     state_shape: StateShape
 
     backward_size: int = 0
 
+    attended_whole: bool = True
+
     def __init__(self) -> None:
         super().__init__()
         # An attribute of the class would hide the layer that a subclass assigns.
         self.embedding: nn.Embedding | None = None
+
+    def name_features(self, ids: Sequence[int]) -> None:
+        """Take the ids of the features (`<PL>`) in the vocabulary, once, before training.
+
+        The default does not need them. An encoder that does holds them in a buffer, so that a model
+        folder has them among its weights.
+        """
 
     @abstractmethod
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:

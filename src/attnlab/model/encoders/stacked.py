@@ -5,6 +5,8 @@ Axes: B batch, S source length, D vectors of the first part, E vectors that the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from attnlab.batch import Padding
@@ -47,7 +49,7 @@ class StackedEncoder(Encoder):
         self.first: Encoder = first(source_vocabulary_size=source_vocabulary_size, padding=padding)
         self.then: VectorEncoder = then(source_vocabulary_size=None, padding=padding)
         for part, encoder in ((first, self.first), (then, self.then)):
-            _name_limit(encoder, part.path)
+            name_limit(encoder, part.path)
 
         self.embedding = self.first.embedding
         self.output_size = self.then.output_size
@@ -57,6 +59,9 @@ class StackedEncoder(Encoder):
         self.norm = nn.LayerNorm(self.first.output_size) if norm else nn.Identity()
         given, read = self.first.output_size, self.then.vector_size
         self.W_between = nn.Identity() if given == read else nn.Linear(given, read)
+
+    def name_features(self, ids: Sequence[int]) -> None:
+        self.first.name_features(ids)
 
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
         """Return the encoded source: source (B, S) and its mask (B, S).
@@ -68,8 +73,8 @@ class StackedEncoder(Encoder):
         return self.then.read_vectors(vectors, source_mask)
 
 
-def _name_limit(encoder: Encoder, path: str) -> None:
-    """Let the refusal of a long source name the setting by its place in the stack."""
+def name_limit(encoder: Encoder, path: str) -> None:
+    """Let the refusal of a long source name the setting of a part by its place in the config."""
     positions = getattr(encoder, "positions", None)
     if isinstance(positions, LearnedPositions):
         positions.path = f"{path}.longest"

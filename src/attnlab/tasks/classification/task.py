@@ -75,6 +75,7 @@ class Classification(Task[LabelledData]):
         """As `Task.check_data`, and let the attention loss look up the vocabulary."""
         super().check_data(experiment, data)
         read_source_vocabulary(experiment.training.attention_loss, data.tokenizer)
+        self.warn_without_features(experiment, data.tokenizer)
 
     def trial_loss(self, model: Classifier, padding: Padding) -> Tensor:
         batch = trial_batch(padding)
@@ -92,6 +93,9 @@ class Classification(Task[LabelledData]):
 
     def sizes(self, data: LabelledData) -> dict[str, int]:
         return {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
+
+    def read_vocabulary(self, model: Classifier, data: LabelledData) -> None:
+        model.encoder.name_features(data.tokenizer.feature_ids)
 
     def module(
         self, experiment: Experiment, model: Classifier, data: LabelledData

@@ -156,6 +156,7 @@ class Translation(Task[PreparedData]):
         super().check_data(experiment, data)
         attention_loss = experiment.training.attention_loss
         read_source_vocabulary(attention_loss, data.source_tokenizer)
+        self.warn_without_features(experiment, data.source_tokenizer)
         needs_links = attention_loss is not None and attention_loss.needs_links
         if needs_links and not data.info.has_alignments:
             raise ExperimentError(
@@ -193,6 +194,9 @@ class Translation(Task[PreparedData]):
             "source_vocabulary_size": data.source_tokenizer.size,
             "target_vocabulary_size": data.target_tokenizer.size,
         }
+
+    def read_vocabulary(self, model: Seq2Seq, data: PreparedData) -> None:
+        model.encoder.name_features(data.source_tokenizer.feature_ids)
 
     def module(
         self, experiment: Experiment, model: Seq2Seq, data: PreparedData
