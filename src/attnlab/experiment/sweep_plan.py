@@ -204,6 +204,8 @@ class SweepPlan:
 
     def _quieten_launchers(self) -> None:
         """Hide what the launchers log of each job, but for what `hydra.verbose` asks for."""
+        # It writes its warnings itself, and so they would be printed twice.
+        logging.getLogger("submitit").propagate = False
         if self.verbose is True:
             return
         asked_for = self.verbose or []

@@ -83,7 +83,8 @@ def running(
     if FOLDER_VARIABLE not in os.environ:
         yield None
         return
-    exit_with(os.environ[LEADER_VARIABLE])
+    if LEADER_VARIABLE in os.environ:
+        exit_with(os.environ[LEADER_VARIABLE])
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)

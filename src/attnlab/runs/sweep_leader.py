@@ -98,12 +98,14 @@ def lead_sweep(
         progress = showing_progress(part, runs_folder, points, launcher, record.started)
         error: BaseException | None = None
         try:
-            with _job_environment(folder), progress:
+            with _job_environment(folder, launcher), progress:
                 yield folder
         except BaseException as raised:
             error = raised
             if launcher.on_this_machine:
                 _end_what_runs(part, record, tracking, runs_folder, before)
+        if not launcher.on_this_machine:
+            _close_what_was_lost(part, record, tracking, runs_folder)
         with leaders.at_the_gate():
             if leaders.others():
                 _leave(part, record, shard, error)
@@ -167,9 +169,23 @@ def _end_what_runs(
     for job in folder.jobs(record.started):
         if job.status == "running":
             folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
-            for place in places_of_runs(runs_folder / "points" / str(job.identity)):
-                with suppress(Timeout), FileLock(place / LOCK).acquire(timeout=0):
-                    tracking.close(runs_folder, place, left)
+            _close_runs_of(job, tracking, runs_folder, left)
+
+
+def _close_what_was_lost(
+    folder: SweepFolder, record: SweepRecord, tracking: Tracking, runs_folder: Path
+) -> None:
+    """Close the runs of failed jobs, of which a scheduler may have killed some."""
+    for job in folder.jobs(record.started):
+        if job.status == "failed" and job.error is not None:
+            _close_runs_of(job, tracking, runs_folder, job.error)
+
+
+def _close_runs_of(job: JobRecord, tracking: Tracking, runs_folder: Path, reason: str) -> None:
+    """Close the runs that the killed process of a job left open; others are closed already."""
+    for place in places_of_runs(runs_folder / "points" / str(job.identity)):
+        with suppress(Timeout), FileLock(place / LOCK).acquire(timeout=0):
+            tracking.close(runs_folder, place, reason)
 
 
 def _close(
@@ -256,13 +272,19 @@ def _closing_line(record: SweepRecord, finished: Sequence[JobRecord]) -> str:
 
 
 @contextmanager
-def _job_environment(folder: SweepFolder) -> Iterator[None]:
-    """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
-    os.environ.update({FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()})
+def _job_environment(folder: SweepFolder, launcher: JobProcesses) -> Iterator[None]:
+    """The environment of the jobs says which sweep they are of, and whom they must not outlive.
+
+    Jobs that Slurm has may outlive their leader, also on the leader's machine.
+    """
+    variables = {FOLDER_VARIABLE: str(folder.path)}
+    if launcher.on_this_machine:
+        variables[LEADER_VARIABLE] = this_process()
+    os.environ.update(variables)
     try:
         yield
     finally:
-        for name in (FOLDER_VARIABLE, LEADER_VARIABLE):
+        for name in variables:
             os.environ.pop(name, None)
 
 

@@ -118,19 +118,26 @@ class Joblib(Launcher):
 class Slurm(Launcher):
     """Each job is one of a Slurm array.
 
-    partition, account: null takes the cluster's own.
+    partition, account, qos: null takes the cluster's own.
+    constraint: features that its nodes must have, as `sbatch --constraint` takes them.
     minutes: after which Slurm ends a job; it is then queued again and goes on from its last
         checkpoint.
     memory_gb: of a job.
     gpus: of a job; 0 for the CPU.
+    gres: other resources of a job, as `sbatch --gres` takes them; GPUs too, with gpus=0.
+    setup: lines of the job's shell script, before Python starts.
     """
 
     workers: PositiveInt
     partition: str | None
     account: str | None
+    qos: str | None
+    constraint: str | None
     minutes: PositiveInt
     memory_gb: PositiveInt
     gpus: NonNegativeInt
+    gres: str | None
+    setup: list[str]
 
 
 @dataclass(frozen=True)
@@ -169,7 +176,7 @@ def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
         return JobProcesses("serial", 1)
     if name == "JoblibLauncher":
         return JobProcesses("joblib", _joblib_workers(launcher["n_jobs"]))
-    if name == "SlurmLauncher":
+    if name in ("SlurmLauncher", "SlurmArrayLauncher"):  # of submitit, and of launcher=slurm
         return JobProcesses("slurm", int(launcher["array_parallelism"]))
     if name == "LocalLauncher":
         return JobProcesses("local", max(1, points))

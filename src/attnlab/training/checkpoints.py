@@ -23,7 +23,7 @@ from torch import Tensor
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file, sync
 from attnlab.training.module import check_weights
-from attnlab.training.processes import StopSignals
+from attnlab.training.processes import StopSignals, is_to_requeue, requeue_job
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import BEFORE_LAST, LAST
 
@@ -179,10 +179,15 @@ class LastCheckpoint(Checkpoint):
     def _stop(self, trainer: pl.Trainer, number: int) -> None:
         if trainer.is_global_zero:
             name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            saved = f"saved at step {trainer.global_step}; the same command resumes from there"
+            resumes = requeue_job() if is_to_requeue(number) else "the same command resumes"
+            saved = f"saved at step {trainer.global_step}; {resumes} from there"
             if not self._path.is_file():
-                saved = "nothing was saved yet; the same command starts the training again"
+                resumes = resumes.replace("resumes", "starts the training again")
+                saved = f"nothing was saved yet; {resumes}"
             print(f"{name}: {saved}", file=sys.stderr)
+        if is_to_requeue(number):
+            # A cluster may kill all processes of a job as soon as one of them fails.
+            trainer.strategy.barrier("requeued")
         self._signals.handle(number)
 
     def _save_between_steps(self, trainer: pl.Trainer) -> None:

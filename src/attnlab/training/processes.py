@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.plugins.environments import SLURMEnvironment
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from attnlab.errors import ExperimentError
@@ -73,6 +75,33 @@ class StopSignals:
         if number == signal.SIGINT and os.getpid() == self._made_in:
             signal.signal(number, self._before[number])
             _announce_stop()
+
+
+def is_to_requeue(number: int) -> bool:
+    """Whether a signal asks for the job of Slurm, in which this process is, to be queued again.
+
+    So SIGUSR1 does in Lightning, where `#SBATCH --signal=USR1@90` sends it before the time limit.
+    Jobs of a sweep have SIGUSR2 for it, and a handler of submitit's.
+    """
+    is_of_sweep = "SUBMITIT_EXECUTOR" in os.environ
+    return number == signal.SIGUSR1 and SLURMEnvironment.detect() and not is_of_sweep
+
+
+def requeue_job() -> str:
+    """Have Slurm queue the job of this process again; returns what came of it, for a sentence."""
+    job = os.environ["SLURM_JOB_ID"]
+    if "SLURM_ARRAY_JOB_ID" in os.environ:
+        job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    try:
+        ended = subprocess.run(
+            ["scontrol", "requeue", job], capture_output=True, text=True, timeout=60
+        )
+        problem = " ".join(ended.stderr.split()) if ended.returncode != 0 else None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        problem = str(error)
+    if problem is not None:
+        return f"Slurm does not queue job {job} again ({problem}); the same command resumes"
+    return f"Slurm queues job {job} again, which resumes"
 
 
 def _announce_stop() -> None:

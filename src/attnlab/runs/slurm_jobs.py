@@ -1,0 +1,221 @@
+"""The Slurm jobs of a sweep: which of them run, which have ended, and which Slurm lost.
+
+Slurm is asked by `squeue`, which every cluster answers; `sacct`, which submitit asks, needs a
+database of jobs that many clusters do not have, and calls a job ended whose node failed, although
+Slurm has queued it again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from attnlab.files import read_own_record, write_json
+from attnlab.runs.sweep_job import FOLDER_VARIABLE
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, choices_of, name_of
+
+_RESULT_INTERVAL = 1.0  # seconds between two looks for files of results
+_QUEUE_INTERVAL = 10.0  # seconds between two questions to Slurm's controller
+_PATIENCE = 60.0  # seconds for the controller to answer
+_SUBMITTED = "slurm.json"
+# All other states, of which there are more in each version of Slurm, are of jobs that go on.
+_ENDED = {
+    "BOOT_FAIL": "its node did not start",
+    "CANCELLED": "it was cancelled",
+    "COMPLETED": "it ended without a result",
+    "DEADLINE": "it reached its deadline",
+    "FAILED": "it ended without a result",
+    "NODE_FAIL": "its node failed",
+    "OUT_OF_MEMORY": "it needed more than launcher.memory_gb",
+    "PREEMPTED": "other jobs took its place",
+    "REVOKED": "another cluster took it",
+    "TIMEOUT": "it reached launcher.minutes",
+}
+_FORGOTTEN = "Slurm does not know it any more: it was cancelled, or its node failed"
+
+
+class Job(Protocol):
+    """What is used of submitit's jobs."""
+
+    @property
+    def job_id(self) -> str: ...
+
+    @property
+    def paths(self) -> Any: ...
+
+
+def states_of_jobs(job_ids: Iterable[str]) -> dict[str, str] | None:
+    """The states of jobs, such as `RUNNING`, without those that Slurm has forgotten.
+
+    job_ids: `12` or, of an array, `12_3`.
+
+    Returns None where the controller does not answer, as while it restarts.
+    """
+    numbers = sorted({job_id.partition("_")[0] for job_id in job_ids})
+    command = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T"]
+    try:
+        ended = subprocess.run(
+            [*command, f"--jobs={','.join(numbers)}"],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+    if ended.returncode != 0:
+        # So it says where it has forgotten the only one that it was asked for.
+        return {} if "Invalid job id" in ended.stderr else None
+    lines = [line.split("|") for line in ended.stdout.splitlines() if "|" in line]
+    return {job_id.strip(): state.strip() for job_id, state in lines}
+
+
+def is_queued(state: str | None) -> bool:
+    """Whether a job in this state waits, runs, or will run again."""
+    return state is not None and state not in _ENDED
+
+
+def wait_for_jobs(jobs: Mapping[int, Job], ended: Callable[[int, str | None], None]) -> None:
+    """Wait until all jobs have ended, and report each as soon as it has.
+
+    jobs: by the numbers of their points.
+    ended: called with the number, and None where the job left a result, else why it did not.
+    """
+    waiting = dict(jobs)
+    suspected: dict[int, str] = {}
+    asked_at = time.monotonic()
+    while waiting:
+        for number, job in list(waiting.items()):
+            if _has_result(job):
+                del waiting[number]
+                ended(number, None)
+
+        if waiting and time.monotonic() >= asked_at + _QUEUE_INTERVAL:
+            asked_at = time.monotonic()
+            found = _without_jobs(waiting)
+            # A result may reach this machine after the news of the job's end, and a job may be
+            # on its way back into the queue: only what two answers agree on is true.
+            for number in found.keys() & suspected.keys():
+                del waiting[number]
+                ended(number, found.pop(number))
+            suspected = found
+        if waiting:
+            time.sleep(_RESULT_INTERVAL)
+
+
+def _without_jobs(jobs: Mapping[int, Job]) -> dict[int, str]:
+    """The numbers of those jobs that Slurm runs no more, with the reason."""
+    states = states_of_jobs(job.job_id for job in jobs.values())
+    if states is None:
+        return {}
+    found = {}
+    for number, job in jobs.items():
+        state = states.get(job.job_id)
+        if is_queued(state) or _has_result(job):
+            continue
+        reason = _FORGOTTEN if state is None else _ENDED[state]
+        found[number] = (
+            f"its Slurm job {job.job_id} is over: {reason}; "
+            f"the same command goes on (what Slurm and the job printed: {job.paths.stderr})"
+        )
+    return found
+
+
+def _has_result(job: Job) -> bool:
+    folder: Path = job.paths.folder
+    if not folder.is_dir():
+        return False
+    # A listing, since network file systems remember for a while that a file was missing.
+    return job.paths.result_pickle.name in os.listdir(folder)
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A point that was given to Slurm.
+
+    job: its id there.
+    folder: of submitit's files, in which `%j` stands for the id.
+    """
+
+    number: int
+    overrides: list[str]
+    job: str
+    folder: str
+
+
+class SweepOnSlurm:
+    """The sweep that this process leads, as far as it is on Slurm."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        self._folder = folder
+
+    @classmethod
+    def led_by_this_process(cls) -> SweepOnSlurm | None:
+        """None where the jobs are of no sweep, as in `evaluate.py -m`."""
+        path = os.environ.get(FOLDER_VARIABLE)
+        return None if path is None else cls(SweepFolder(Path(path)))
+
+    def still_queued(self) -> dict[int, Submitted]:
+        """Points whose jobs an earlier leader submitted and Slurm still has, by their numbers."""
+        submitted = self._submitted()
+        if not submitted:
+            return {}
+        states = states_of_jobs(point.job for point in submitted) or {}
+        return {point.number: point for point in submitted if is_queued(states.get(point.job))}
+
+    def remember(self, points: Sequence[Submitted]) -> None:
+        """Write down which jobs the points have, for a leader that comes after this one."""
+        known = {point.number: point for point in self._submitted()}
+        known |= {point.number: point for point in points}
+        record = {"submitted": [asdict(point) for point in known.values()]}
+        write_json(self._folder.path / _SUBMITTED, record)
+
+    def _submitted(self) -> list[Submitted]:
+        path = self._folder.path / _SUBMITTED
+        if not path.is_file():
+            return []
+        record = read_own_record(path, dict[str, list[Submitted]], "remove it")
+        return record["submitted"]
+
+    def adopt(self, number: int) -> None:
+        """Count a point among those of this start, whose job an earlier leader submitted.
+
+        The job must have ended, for it writes the same record.
+        """
+        started = self._folder.read().started
+        for job in self._folder.jobs():
+            if job.number == number:
+                self._folder.write_job(replace(job, start_of_sweep=started))
+
+    def record_lost(self, number: int, overrides: Sequence[str], reason: str) -> None:
+        """Record the failure of a point whose job has ended without doing so itself."""
+        sweep = self._folder.read()
+        for job in self._folder.jobs(sweep.started):
+            if job.number == number:
+                if job.status == "running":
+                    lost = replace(job, status="failed", ended=time.time(), error=reason)
+                    self._folder.write_job(lost)
+                return
+
+        # It never started.
+        choices = choices_of(overrides, sweep.varies)
+        now = time.time()
+        self._folder.write_job(
+            JobRecord(
+                number=number,
+                name=name_of(choices),
+                choices=choices,
+                overrides=list(overrides),
+                status="failed",
+                start_of_sweep=sweep.started,
+                started=now,
+                output=str(self._folder.path / str(number)),
+                ended=now,
+                error=reason,
+            )
+        )
