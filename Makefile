@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lesson lesson-models atlas oracles settings docs docs-serve test test-all test-older-cpu test-chains test-faults check coverage mutate audit dist course course-pages clean
+.PHONY: help setup demo lesson lesson-models atlas oracles settings docs docs-serve test test-all test-older-cpu test-chains test-cluster test-faults check coverage mutate audit dist course course-pages clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,10 +73,10 @@ TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 SLOW := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
-	$(TESTED) -m "not slow" --ignore=tests/faults
+	$(TESTED) -m "not slow and not cluster" --ignore=tests/faults
 
 test-all: $(INSTALLED) .dvc/config.local ## all that test, test-chains and test-faults run, in the shortest time
-	$(BIN)/python -m pytest -n 4 --dist worksteal tests
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster" tests
 
 test-ci: $(INSTALLED) .dvc/config.local ## all tests but those that take minutes each, as CI runs them
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not long" tests
@@ -87,6 +87,10 @@ test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it
 test-chains: $(INSTALLED) .dvc/config.local ## the slow tests: DVC, sweeps and servers as a user starts them
 	$(SLOW) -m slow --ignore=tests/faults
 
+# One after the other: a cluster's jobs are as many as the machine can bear. -s shows the counts.
+test-cluster: $(INSTALLED) ## sweeps and trainings on a Slurm cluster of two nodes that it starts; as root, with Debian's packages
+	$(BIN)/python -m pytest -s -m "cluster or slow" tests/cluster
+
 test-faults: $(INSTALLED) .dvc/config.local ## kills, lost servers, full disks, bad inputs (ATTNLAB_FAULTS=25: so many kills and losses of each kind)
 	$(SLOW) tests/faults
 
@@ -96,7 +100,7 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/mypy
 
 coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the branches of src/ that it leaves out
-	$(TESTED) -m "not slow" --ignore=tests/faults --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
+	$(TESTED) -m "not slow and not cluster" --ignore=tests/faults --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
 	@$(BIN)/python -c 'import json; print("branches: {percent_branches_covered:.1f} %".format(**json.load(open("build/coverage.json"))["totals"]))'
 
 mutate: $(INSTALLED) ## change the code in one place at a time, and check that a test fails (slow; MUTANTS="attnlab.search.*")

@@ -7,6 +7,7 @@ Hydra executes this file outside of `sys.modules`, where a dataclass cannot have
 are text (`from __future__ import annotations`).
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,16 +57,16 @@ class SlurmArrayLauncher(SlurmLauncher):
     ) -> Sequence[JobReturn]:
         """Submit the jobs that Slurm does not have yet, and wait for all of them."""
         # Not at the top: Hydra imports all plug-ins at the start of every command.
-        from attnlab.errors import ExperimentError
+        from attnlab.errors import JobFailedError
         from attnlab.runs.slurm_jobs import SweepOnSlurm, wait_for_jobs
-        from attnlab.terminal import echo
 
         sweep = SweepOnSlurm.led_by_this_process()
         points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
         joined = {} if sweep is None else self._joined(sweep, points)
         if joined:
             ids = ", ".join(job.job_id for job in joined.values())
-            echo(f"waits for {len(joined)} jobs that an earlier command gave to Slurm: {ids}")
+            line = f"waits for jobs that an earlier command gave to Slurm: {ids}"
+            print(line, file=sys.stderr)
         new = {number: each for number, each in points.items() if number not in joined}
         jobs = joined | self._submit(sweep, new)
 
@@ -79,7 +80,7 @@ class SlurmArrayLauncher(SlurmLauncher):
             if lost is None:
                 returned[number] = _result(jobs[number], points[number])
             else:
-                returned[number] = _failed(points[number], ExperimentError(lost))
+                returned[number] = _failed(points[number], JobFailedError(lost))
 
         wait_for_jobs(jobs, ended)
         return [returned[number] for number in points]

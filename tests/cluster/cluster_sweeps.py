@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from entry_points import PIPELINES, mlflow_client, the_sweep
+from mlflow import MlflowClient
 from slurm_cluster import SlurmCluster, wait_until
 
 # Some ten seconds of training, with checkpoints on the way.
@@ -27,6 +28,7 @@ POINT = (
 )  # fmt: skip
 SLOW = ("+callbacks.recorded.seconds=0.2",)
 QUICK = ("+callbacks.recorded.seconds=0",)
+TRAIN = (sys.executable, str(PIPELINES / "train.py"))
 ON_SLURM = ("launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=20")
 SECONDS = 400.0  # that no sweep here needs
 
@@ -64,7 +66,7 @@ def environment(cluster: SlurmCluster) -> dict[str, str]:
 def leading(folder: Path, cluster: SlurmCluster, *arguments: str) -> Iterator[Leader]:
     """A sweep's leader while the block runs; it does not outlive it."""
     output = folder / f"leader-{len(list(folder.glob('leader-*')))}.txt"
-    command = [sys.executable, str(PIPELINES / "train.py"), "-m", *arguments]
+    command = [*TRAIN, "-m", *arguments]
     with output.open("w") as file:
         process = subprocess.Popen(
             command, cwd=folder, env=environment(cluster), stdout=file, stderr=file, text=True
@@ -74,6 +76,32 @@ def leading(folder: Path, cluster: SlurmCluster, *arguments: str) -> Iterator[Le
     finally:
         process.kill()
         process.wait()
+
+
+def submit(folder: Path, cluster: SlurmCluster, *options: str, command: str) -> str:
+    """Give a command of a shell to `sbatch`; returns the id of the job."""
+    return cluster.run(
+        "sbatch",
+        "--parsable",
+        f"--chdir={folder}",
+        f"--output={folder / 'job.txt'}",
+        "--open-mode=append",
+        "--mem=1000",
+        *options,
+        f"--wrap={command}",
+        environment=environment(cluster),
+    )
+
+
+def weights(folder: Path) -> bytes:
+    """The weights of the only model that was trained in a folder."""
+    (path,) = (folder / "runs" / "points").glob("*/model/*.safetensors")
+    return path.read_bytes()
+
+
+def starts(folder: Path) -> list[int]:
+    """The steps that the trainings started from."""
+    return [event["step"] for event in events(folder) if event["event"] == "start"]
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
@@ -108,31 +136,41 @@ def wait_for_training_on(folder: Path, leader: Leader, *nodes: str) -> None:
     wait_until(are_training, f"trainings on {', '.join(nodes)}", lambda: leader.said, SECONDS)
 
 
-def checked_counts(folder: Path, points: int, failed: int = 0) -> dict[str, object]:
-    """The counts of a sweep that has ended, after they were found to be right.
+def checked_counts(
+    folder: Path, points: int, client: MlflowClient | None = None
+) -> dict[str, object]:
+    """The counts of a sweep, all of whose points were trained to their end, and each once.
 
-    failed: points that were lost; all others were trained to their end, once.
+    client: of the tracker; None for the database in the folder.
+
+    They are printed before they are checked, as a row of the table in docs/hardware.md.
     """
-    trained = ends(folder)
-    client = mlflow_client(folder)
+    client = client or mlflow_client(folder)
     runs = client.search_runs(["1"])
     parent = the_sweep(folder).read().run_id
+    trained = ends(folder)
     of_points = [run for run in runs if run.info.run_id != parent]
-    counts = {
+    jobs = Counter(job.status for job in the_sweep(folder).jobs())
+    statuses = Counter(run.info.status for run in of_points)
+    counts: dict[str, object] = {
         "points": points,
-        "jobs": dict(Counter(job.status for job in the_sweep(folder).jobs())),
+        "jobs": dict(jobs),
         "trained": len(trained),
         "trained twice": sum(count > 1 for count in trained.values()),
-        "starts": sum(event["event"] == "start" for event in events(folder)),
-        "runs of points in MLflow": dict(Counter(run.info.status for run in of_points)),
-        "sweep's run": client.get_run(str(parent)).info.status,
+        "starts": len(starts(folder)),
+        "runs of points in MLflow": dict(statuses),
+        "run of the sweep": client.get_run(str(parent)).info.status,
     }
-    print(json.dumps(counts))
-    assert counts["trained"] == points - failed
-    assert counts["trained twice"] == 0
-    assert counts["jobs"].get("finished") == points - failed  # type: ignore[attr-defined]
-    assert dict(Counter(run.info.status for run in of_points)).get("FINISHED") == points - failed
-    assert len({run.info.run_name for run in of_points}) == len(of_points)
-    assert all(run.data.tags.get("mlflow.parentRunId") == parent for run in of_points)
-    assert counts["sweep's run"] == ("FAILED" if failed else "FINISHED")
+    print(f"\n{os.environ['PYTEST_CURRENT_TEST'].partition(' ')[0]}: {json.dumps(counts)}")
+    assert jobs == {"finished": points}
+    assert len(trained) == points
+    assert set(trained.values()) == {1}
+    assert statuses == {"FINISHED": points}
+    assert len({run.info.run_name for run in of_points}) == points
+    assert {run.data.tags.get("mlflow.parentRunId") for run in of_points} == {parent}
+    assert counts["run of the sweep"] == "FINISHED"
+    # Each validation is there once: at steps 10, 20, 30 and 40.
+    for run in of_points:
+        history = client.get_metric_history(run.info.run_id, "validation/bleu")
+        assert sorted(value.step for value in history) == [10, 20, 30, 40]
     return counts

@@ -91,11 +91,13 @@ class SlurmCluster:
             process.kill()
             process.wait()
 
-    def run(self, *command: str, check: bool = True) -> str:
+    def run(
+        self, *command: str, check: bool = True, environment: Mapping[str, str] = os.environ
+    ) -> str:
         """What a command of Slurm prints."""
         ended = subprocess.run(
             command,
-            env={**os.environ, **self.environment},
+            env={**environment, **self.environment},
             capture_output=True,
             text=True,
             timeout=_PATIENCE,
@@ -267,7 +269,7 @@ class SlurmCluster:
             "SlurmctldPort": self._ports["slurmctld"],
             "AuthType": "auth/munge",
             # A requeued job waits until its credentials have expired, which takes 120 s by default.
-            "AuthInfo": f"socket={self._munge_socket},cred_expire=2",
+            "AuthInfo": f"socket={self._munge_socket},cred_expire=5",
             "CredType": "cred/munge",
             "SlurmUser": "root",
             "SlurmdUser": "root",

@@ -64,7 +64,36 @@ def test_unknown_launcher_has_a_worker_for_each_core(node: dict[str, Any]) -> No
 
 def test_slurm_launcher_of_the_group_has_its_settings() -> None:
     node = hydra_node("launcher", "launcher=slurm", "launcher.minutes=9", "launcher.partition=cpu")
-    expected = {"timeout_min": 9, "partition": "cpu", "max_num_timeout": 10, "mem_gb": 8}
+    expected = {
+        "timeout_min": 9,
+        "partition": "cpu",
+        "max_num_timeout": 10,
+        "mem_gb": 8,
+        "qos": None,
+        "constraint": None,
+        "gres": None,
+        "setup": [],
+    }
+    assert {name: node[name] for name in expected} == expected
+
+
+def test_slurm_launcher_passes_on_what_a_cluster_wants() -> None:
+    node = hydra_node(
+        "launcher",
+        "launcher=slurm",
+        "launcher.qos=long",
+        "launcher.constraint=a100|h100",
+        "launcher.gres=gpu:1",
+        "launcher.setup=[module load cuda/12.4,'export NCCL_DEBUG=WARN']",
+        "+hydra.launcher.additional_parameters.reservation=course",
+    )
+    expected = {
+        "qos": "long",
+        "constraint": "a100|h100",
+        "gres": "gpu:1",
+        "setup": ["module load cuda/12.4", "export NCCL_DEBUG=WARN"],
+        "additional_parameters": {"reservation": "course"},
+    }
     assert {name: node[name] for name in expected} == expected
 
 

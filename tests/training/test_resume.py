@@ -238,6 +238,72 @@ def test_signal_handler_from_before_is_called_and_decides(train):
     assert_the_same(again, whole)
 
 
+@pytest.fixture
+def job_of_slurm(tmp_path, monkeypatch):
+    """This process is a task of job 12; returns a function that sets what `scontrol` does."""
+    for name in ("SUBMITIT_EXECUTOR", "SLURM_ARRAY_JOB_ID", "SLURM_JOB_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    for name, value in {"SLURM_JOB_ID": "12", "SLURM_NTASKS": "1", "SLURM_PROCID": "0"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("SLURM_LOCALID", "SLURM_NODEID"):
+        monkeypatch.setenv(name, "0")
+
+    def scontrol(script):
+        (programs / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
+        (programs / "scontrol").chmod(0o755)
+
+    return scontrol
+
+
+def stopped_by_sigusr1(train):
+    with pytest.raises(SystemExit) as stopped:
+        train(**CHOICES, callbacks=[Asked(signal.SIGUSR1, 6, "on_train_batch_end")])
+    assert stopped.value.code == 128 + signal.SIGUSR1
+
+
+def test_sigusr1_in_a_job_of_slurm_queues_it_again(train, job_of_slurm, tmp_path, capfd):
+    job_of_slurm(f'echo "$@" >> {tmp_path}/asked')
+    stopped_by_sigusr1(train)
+    assert (tmp_path / "asked").read_text() == "requeue 12\n"
+    assert (
+        "SIGUSR1: saved at step 6; Slurm queues job 12 again, which resumes from there"
+        in capfd.readouterr().err
+    )
+
+
+def test_task_of_an_array_is_queued_again_alone(train, job_of_slurm, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    job_of_slurm(f'echo "$@" >> {tmp_path}/asked')
+    stopped_by_sigusr1(train)
+    assert (tmp_path / "asked").read_text() == "requeue 7_3\n"
+
+
+def test_job_that_slurm_does_not_queue_again_says_why(train, job_of_slurm, capfd):
+    job_of_slurm("echo 'Requested operation is presently disabled for job 12' >&2; exit 1")
+    stopped_by_sigusr1(train)
+    assert (
+        "SIGUSR1: saved at step 6; Slurm does not queue job 12 again (Requested operation is "
+        "presently disabled for job 12); the same command resumes from there"
+    ) in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("variable", ["SUBMITIT_EXECUTOR", None])
+def test_sigusr1_asks_slurm_for_nothing_in_a_sweep_and_elsewhere(
+    train, job_of_slurm, monkeypatch, tmp_path, variable
+):
+    job_of_slurm(f"touch {tmp_path}/asked")
+    if variable is None:
+        monkeypatch.delenv("SLURM_JOB_ID")
+    else:
+        monkeypatch.setenv(variable, "slurm")
+    stopped_by_sigusr1(train)
+    assert not (tmp_path / "asked").exists()
+
+
 def test_signal_handlers_are_restored_after_training(train):
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
     before = [signal.getsignal(number) for number in numbers]

@@ -84,7 +84,9 @@ def is_to_requeue(number: int) -> bool:
     Jobs of a sweep have SIGUSR2 for it, and a handler of submitit's.
     """
     is_of_sweep = "SUBMITIT_EXECUTOR" in os.environ
-    return number == signal.SIGUSR1 and SLURMEnvironment.detect() and not is_of_sweep
+    if number != signal.SIGUSR1 or "SLURM_JOB_ID" not in os.environ or is_of_sweep:
+        return False
+    return SLURMEnvironment.detect()
 
 
 def requeue_job() -> str:
