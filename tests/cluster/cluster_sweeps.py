@@ -22,14 +22,14 @@ POINT = (
     "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16",
     "model.attention.size=8", "training.max_steps=40", "training.validate_every=10",
     "training.batching.size=16", "training.validation_search.max_length=8", "search.size=2",
-    "search.max_length=8", "save_every_minutes=0.01", "tracking.system_metrics=false",
-    "tracking.heat_map_sentences=0", "chain=false",
-    "+callbacks.recorded._target_=recorded_steps.RecordedSteps",
+    "search.max_length=8", "save_every_minutes=0.01", "tracking.heat_map_sentences=0",
+    "chain=false", "+callbacks.recorded._target_=recorded_steps.RecordedSteps",
 )  # fmt: skip
+TRACKED = ("tracking.system_metrics=false",)
 SLOW = ("+callbacks.recorded.seconds=0.2",)
 QUICK = ("+callbacks.recorded.seconds=0",)
 TRAIN = (sys.executable, str(PIPELINES / "train.py"))
-ON_SLURM = ("launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=20")
+ON_SLURM = (*TRACKED, "launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=20")
 SECONDS = 400.0  # that no sweep here needs
 
 
@@ -171,6 +171,6 @@ def checked_counts(
     assert counts["run of the sweep"] == "FINISHED"
     # Each validation is there once: at steps 10, 20, 30 and 40.
     for run in of_points:
-        history = client.get_metric_history(run.info.run_id, "validation/bleu")
+        history = client.get_metric_history(run.info.run_id, "validation/free_running/bleu")
         assert sorted(value.step for value in history) == [10, 20, 30, 40]
     return counts

@@ -13,6 +13,7 @@ from cluster_sweeps import (
     QUICK,
     SECONDS,
     SLOW,
+    TRACKED,
     TRAIN,
     checked_counts,
     environment,
@@ -67,7 +68,7 @@ def test_training_on_two_nodes_that_is_requeued_ends_as_one_that_was_never_stopp
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """By SIGUSR1, which `#SBATCH --signal=USR1@90` sends, and by `scontrol requeue`."""
-    train = shlex.join([*TRAIN, *POINT, *SLOW])
+    train = shlex.join([*TRAIN, *POINT, *SLOW, *TRACKED])
     job = submit(folder, cluster, "--nodes=2", command=TWO_NODES.format(train=train))
     said = folder / "job.txt"
 
@@ -95,5 +96,6 @@ def test_training_on_two_nodes_that_is_requeued_ends_as_one_that_was_never_stopp
         train = shlex.join([*TRAIN, *POINT, *QUICK, "tracking=none"])
         job = submit(whole, cluster, "--nodes=2", command=TWO_NODES.format(train=train))
         wait_until(lambda: job not in cluster.jobs(), "the job's end", said.read_text, SECONDS)
+        assert starts(whole) == [0], (whole / "job.txt").read_text()
         uninterrupted["weights"] = weights(whole)
     assert weights(folder) == uninterrupted["weights"]
