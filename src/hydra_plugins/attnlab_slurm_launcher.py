@@ -145,4 +145,6 @@ def _result(job: "Job[Any]", overrides: list[str]) -> JobReturn:
 
 
 def _failed(overrides: list[str], error: Exception) -> JobReturn:
-    return JobReturn(overrides=overrides, status=JobStatus.FAILED, _return_value=error)
+    failed = JobReturn(overrides=overrides, status=JobStatus.FAILED)
+    failed.return_value = error  # Hydra raises it where a sweeper reads the value
+    return failed

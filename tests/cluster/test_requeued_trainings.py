@@ -46,6 +46,7 @@ def test_sweep_whose_job_reaches_its_time_limit_goes_on_to_the_bit(
     checked_counts(folder, points=1)
     first, second = starts(folder)
     assert first == 0 < second
+    assert "failed" not in leader.said.replace("0 failed", "")
 
     whole = tmp_path_factory.mktemp("whole")
     command = [*TRAIN, *POINT, *QUICK, "seed=1", "tracking=none"]

@@ -10,6 +10,7 @@ import pytest
 
 from attnlab.runs import slurm_jobs
 from attnlab.runs.slurm_jobs import Submitted, SweepOnSlurm, states_of_jobs, wait_for_jobs
+from attnlab.runs.sweep_job import running
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
 
@@ -163,3 +164,23 @@ def test_adopted_job_belongs_to_the_present_start(sweep):
     sweep._folder.write_job(JobRecord(0, "seed 1", {}, [], "finished", 1.0, 2.0, "out"))
     sweep.adopt(0)
     assert [job.number for job in sweep._folder.jobs(5.0)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("code", "variables", "status"),
+    [
+        (-1, {"SUBMITIT_EXECUTOR": "slurm"}, "running"),
+        (143, {"SUBMITIT_EXECUTOR": "slurm"}, "failed"),
+        (-1, {}, "failed"),
+    ],
+)
+def test_job_that_slurm_queues_again_has_not_failed(
+    sweep, tmp_path, monkeypatch, code, variables, status
+):
+    monkeypatch.delenv("SUBMITIT_EXECUTOR", raising=False)
+    monkeypatch.setenv("ATTNLAB_SWEEP", str(sweep._folder.path))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit), running(0, ["seed=1"], tmp_path / "out", {"seed": 1}):
+        raise SystemExit(code)
+    assert record(sweep, 0).status == status

@@ -20,6 +20,7 @@ from attnlab.runs.sweep_job import FOLDER_VARIABLE
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, choices_of, name_of
 
 _RESULT_INTERVAL = 1.0  # seconds between two looks for files of results
+_LOOKS_A_SECOND = 50  # at most, for the sake of a network file system
 _QUEUE_INTERVAL = 10.0  # seconds between two questions to Slurm's controller
 _PATIENCE = 60.0  # seconds for the controller to answer
 _SUBMITTED = "slurm.json"
@@ -105,7 +106,7 @@ def wait_for_jobs(jobs: Mapping[int, Job], ended: Callable[[int, str | None], No
                 ended(number, found.pop(number))
             suspected = found
         if waiting:
-            time.sleep(_RESULT_INTERVAL)
+            time.sleep(max(_RESULT_INTERVAL, len(waiting) / _LOOKS_A_SECOND))
 
 
 def _without_jobs(jobs: Mapping[int, Job]) -> dict[int, str]:

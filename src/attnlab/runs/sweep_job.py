@@ -99,12 +99,22 @@ def running(
         with _output_to(output / OUTPUT):
             yield job
     except BaseException as error:
-        job.update(status="failed", ended=time.time(), error=error_sentence(error))
+        if not _is_queued_again(error):
+            job.update(status="failed", ended=time.time(), error=error_sentence(error))
         raise
     else:
         job.update(status="finished", ended=time.time())
     finally:
         _JOB.reset(token)
+
+
+def _is_queued_again(error: BaseException) -> bool:
+    """Whether Slurm will run this job again, since it reached its time limit or had to make room.
+
+    Submitit's handler has had it queued, and then ends the process in this way.
+    """
+    is_of_submitit = "SUBMITIT_EXECUTOR" in os.environ
+    return is_of_submitit and isinstance(error, SystemExit) and error.code == -1
 
 
 def _distinct_name(name: str, number: int, folder: SweepFolder) -> str:
