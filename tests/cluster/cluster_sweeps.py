@@ -30,7 +30,7 @@ SLOW = ("+callbacks.recorded.seconds=0.2",)
 QUICK = ("+callbacks.recorded.seconds=0",)
 TRAIN = (sys.executable, str(PIPELINES / "train.py"))
 ON_SLURM = (*TRACKED, "launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=20")
-SECONDS = 400.0  # that no sweep here needs
+SECONDS = 600.0  # that no sweep here needs
 
 
 class Leader:

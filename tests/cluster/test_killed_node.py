@@ -19,6 +19,7 @@ from slurm_cluster import SlurmCluster
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_sweep_of_four_points_with_a_killed_node_trains_each_point_once(
     cluster: SlurmCluster, folder: Path
 ) -> None:
