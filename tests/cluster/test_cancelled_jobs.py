@@ -61,7 +61,8 @@ def test_sweep_whose_leader_was_cancelled_is_joined_by_the_same_command(
     cluster: SlurmCluster, folder: Path
 ) -> None:
     """The first leader is a job itself. The second waits for its jobs, the third is refused."""
-    sweep = (*POINT, *SLOW, *ON_SLURM, "seed=1,2,3")
+    slow = "+callbacks.recorded.seconds=0.6"  # so that they outlast the start of a command
+    sweep = (*POINT, slow, *ON_SLURM, "seed=1,2,3")
     first = submit(folder, cluster, command=shlex.join([*TRAIN, "-m", *sweep]))
     said = folder / "job.txt"
     wait_until(lambda: points_in_training(folder), "a training", said.read_text, SECONDS)
@@ -71,7 +72,7 @@ def test_sweep_whose_leader_was_cancelled_is_joined_by_the_same_command(
 
     with leading(folder, cluster, *sweep) as second:
         joins = "waits for jobs that an earlier command gave to Slurm: "
-        wait_until(lambda: joins in second.said, joins, lambda: second.said)
+        wait_until(lambda: joins in second.said, joins, lambda: second.said, SECONDS)
         with leading(folder, cluster, *sweep) as third:
             assert third.wait() == 1
             assert "is running already" in third.said
