@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from filelock import FileLock
+
 from attnlab.files import read_own_record, write_json
 from attnlab.runs.sweep_job import FOLDER_VARIABLE
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, choices_of, name_of
@@ -171,10 +173,12 @@ class SweepOnSlurm:
 
     def remember(self, points: Sequence[Submitted]) -> None:
         """Write down which jobs the points have, for a leader that comes after this one."""
-        known = {point.number: point for point in self._submitted()}
-        known |= {point.number: point for point in points}
-        record = {"submitted": [asdict(point) for point in known.values()]}
-        write_json(self._folder.path / _SUBMITTED, record)
+        path = self._folder.path / _SUBMITTED
+        # The leaders of other parts of the sweep write it, too.
+        with FileLock(path.with_suffix(".lock")):
+            known = {point.number: point for point in self._submitted()}
+            known |= {point.number: point for point in points}
+            write_json(path, {"submitted": [asdict(point) for point in known.values()]})
 
     def _submitted(self) -> list[Submitted]:
         path = self._folder.path / _SUBMITTED
