@@ -89,7 +89,7 @@ test-chains: $(INSTALLED) .dvc/config.local ## the slow tests: DVC, sweeps and s
 
 # One after the other: a cluster's jobs are as many as the machine can bear. -s shows the counts.
 test-cluster: $(INSTALLED) ## sweeps and trainings on a Slurm cluster of two nodes that it starts; as root, with Debian's packages
-	$(BIN)/python -m pytest -s -m "cluster or slow" tests/cluster
+	ATTNLAB_CLUSTER_MUST_START=1 $(BIN)/python -m pytest -s -m "cluster or slow" tests/cluster
 
 test-faults: $(INSTALLED) .dvc/config.local ## kills, lost servers, full disks, bad inputs (ATTNLAB_FAULTS=25: so many kills and losses of each kind)
 	$(SLOW) tests/faults
