@@ -10,6 +10,9 @@ import pytest
 from entry_points import TINY, Command, mlflow_client, succeeded
 from test_refusals import refused
 
+import attnlab
+from attnlab.model.encoders.with_features import WithFeaturesEncoder
+
 SIZES = tuple(choice for choice in TINY if not choice.startswith("data"))
 GOLD = [
     {"de": "ein Hund läuft", "en": "a dog runs", "gold": "0-0 1-1 2-2"},
@@ -161,3 +164,36 @@ def test_summarisation_with_coverage_reports_rouge_in_page_and_mlflow(
     )
     assert any(name.endswith("rougeL") for name in run.data.metrics)
     assert "coverage" in (next(folder.glob("runs/points/*/model/config.json"))).read_text()
+
+
+def test_encoder_with_features_is_trained_saved_and_asked_with_the_tags_of_the_data(
+    command: Command, folder: Path
+) -> None:
+    rows = [
+        {"lemma": "gehen", "tags": "pos=V tense=PST", "form": "ging"},
+        {"lemma": "Haus", "tags": "pos=N num=PL", "form": "Häuser"},
+        {"lemma": "ab", "tags": None, "form": "ab"},
+    ]
+    of_corpus = (
+        "data=hub",
+        write(folder / "corpus", rows),
+        "data.source=lemma",
+        "data.target=form",
+        "data.features=[tags]",
+        "data/tokenizer=tagged_character",
+    )
+    sizes = [choice for choice in SIZES if not choice.startswith("model.encoder")]
+    choices = ("model/encoder=with_features", "tracking=none")
+    succeeded(command("train.py", *sizes, *of_corpus, *choices))
+    (model,) = folder.glob("runs/points/*/model")
+    translator = attnlab.load(model)
+    encoder = translator.model.encoder
+    assert isinstance(encoder, WithFeaturesEncoder)
+    ids = encoder.is_feature.nonzero().flatten().tolist()
+    tags = sorted(translator.source_tokenizer.tokens(ids))
+    assert tags == ["<num=PL>", "<pos=N>", "<pos=V>", "<tense=PST>"]
+    for text in ("<pos=N> <num=PL> Haus", "Haus"):
+        answer = translator(text)
+        assert (
+            answer.attention.shape[1] == len(translator.source_tokenizer.encode_ids([text])[0]) + 1
+        )
