@@ -44,8 +44,11 @@ def test_sweep_whose_job_reaches_its_time_limit_goes_on_to_the_bit(
     with leading(folder, cluster, *POINT, slow, *ON_SLURM, *limited, "seed=1") as leader:
         assert leader.wait() == 0, leader.said
     checked_counts(folder, points=1)
-    first, second = starts(folder)
-    assert first == 0 < second
+    # On a busy machine it reaches its limit more than once.
+    steps = starts(folder)
+    assert steps[0] == 0
+    assert len(steps) > 1
+    assert steps == sorted(set(steps))
     assert "failed" not in leader.said.replace("0 failed", "")
 
     whole = tmp_path_factory.mktemp("whole")
