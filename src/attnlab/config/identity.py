@@ -25,13 +25,15 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # the one that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# Code that affects no result: messages, progress, records for MLflow and sweeps, config checks.
+# Code that affects no result: messages, progress, records for MLflow and sweeps, config checks, and
+# which of several GPUs a job takes.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
     "attnlab.progress",
     "attnlab.terminal",
     "attnlab.runs",
+    "attnlab.training.devices",
     "attnlab.training.progress",
 )
 

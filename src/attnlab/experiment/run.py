@@ -135,6 +135,8 @@ def set_up(experiment: Experiment) -> None:
     else, before anything is computed.
     """
     experiment.use_hardware()
+    if current_job() is not None:
+        experiment.hardware.take_turn()
     for name, wanted, mark in _wanted_outputs(experiment):
         check_replaceable(f"paths.{name}", wanted, mark)
     if is_first_process():

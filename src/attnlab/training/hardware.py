@@ -10,6 +10,7 @@ import torch
 from pydantic import NonNegativeInt, PositiveInt
 
 from attnlab.errors import ExperimentError
+from attnlab.training.devices import device_in_turn
 
 
 def cores() -> int:
@@ -110,6 +111,15 @@ class Hardware:
         torch.set_float32_matmul_precision(self.matmul_precision)
         # torch refuses to mix these older settings with the newer `fp32_precision`.
         torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
+
+    def take_turn(self) -> None:
+        """Compute on a GPU that no job of another process has, where there are enough of them.
+
+        For jobs of a sweep, which would all take the first one. Several processes of one job find
+        their GPUs by themselves.
+        """
+        if self.accelerator == "gpu" and self.strategy == "single":
+            torch.cuda.set_device(device_in_turn(torch.cuda.device_count()))
 
     def check_sweep(self) -> None:
         """Raise ExperimentError if this cannot be used in a sweep (`-m`)."""

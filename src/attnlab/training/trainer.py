@@ -24,6 +24,7 @@ from torch import Tensor
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
+from attnlab.training.devices import own_device
 from attnlab.training.hardware import Hardware
 from attnlab.training.processes import EndWithParent
 from attnlab.training.progress import TrainingBar, ValidationLines
@@ -181,6 +182,7 @@ def _hardware_arguments(hardware: Hardware, *, has_unused: bool) -> dict[str, An
     has_unused: whether some steps leave parts of the model without a gradient. Several processes
         would wait for these gradients.
     """
+    own = own_device()  # of a job of a sweep
     strategy: str = hardware.strategy
     if strategy == "single":
         strategy = "auto"
@@ -188,7 +190,7 @@ def _hardware_arguments(hardware: Hardware, *, has_unused: bool) -> dict[str, An
         strategy = f"{strategy}_find_unused_parameters_true"
     return {
         "accelerator": hardware.accelerator,
-        "devices": hardware.devices,
+        "devices": hardware.devices if own is None else [own],
         "num_nodes": hardware.nodes,
         "strategy": strategy,
         "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
