@@ -295,7 +295,7 @@ def _of_node(node: Node) -> Iterator[Fault]:
         near = f"{node.path}.{name[:-1]}{name[-1] * 2}"
         yield Fault(near, 1, ("is not a setting", f"did you mean {name}?", *node.names))
     for target in ("torch.nn.Linear", "attnlab.nowhere.Nothing"):
-        yield Fault(f"{node.path}.{TARGET}", target, (f"got {target!r}",))
+        yield Fault(f"{node.path}.{TARGET}", target, (f"is {target!r}, but ",))
     yield Fault(node.path, GIVEN["text"], ("got 'abc'", TARGET))
 
 
