@@ -320,7 +320,7 @@ def test_metric_that_breaks_its_contract_is_named_with_what_it_must_return() -> 
     ("override", "message"),
     [
         ("+metrics.bleu._target_=lab_extras.metrics.Repetition", "task=translation has a metric"),
-        ("+metrics.mine._target_=lab_extras.scores.EuclideanScore", "metrics.mine._target_ must"),
+        ("+metrics.mine._target_=lab_extras.scores.EuclideanScore", "metrics.mine._target_ is"),
         (
             f"+metrics.mine._target_={__name__}.BetterUp",
             "metrics.mine: BetterUp.better must be ↑, ↓ or empty text, got 'up'",
