@@ -88,13 +88,15 @@ def made_batch(length: int, sentences: int = SENTENCES) -> Any:
     return make_batch(sources, targets, Padding())
 
 
-def timed_rounds(timed: dict[str, Timed], length: int, rounds: int) -> list[dict[str, float]]:
+def timed_rounds(
+    timed: dict[str, Timed], length: int, rounds: int, sentences: int = SENTENCES
+) -> list[dict[str, float]]:
     """The milliseconds of a step of each, of each round, for sentences of a length."""
-    batch = made_batch(length)
+    batch = made_batch(length, sentences)
     taken = []
     for number in range(1, rounds + 1):
         taken.append({name: one.milliseconds(batch) for name, one in timed.items()})
-        print(f"round {number} of {rounds}", flush=True)
+        print(f"{length} tokens: round {number} of {rounds}", flush=True)
     return taken
 
 

@@ -15,7 +15,7 @@ import argparse
 import statistics
 
 from arguments import at_least_one
-from attention_choices import Timed, chosen, made_batch
+from attention_choices import chosen, timed_rounds
 from process_cost import limit_threads
 from results import Row, report
 
@@ -45,16 +45,6 @@ def choices() -> dict[str, tuple[str, ...]]:
     }
 
 
-def rounds_of(timed: dict[str, Timed], length: int, rounds: int) -> list[dict[str, float]]:
-    """The milliseconds of a step with each output, of each round."""
-    batch = made_batch(length, SENTENCES)
-    taken = []
-    for number in range(1, rounds + 1):
-        taken.append({name: one.milliseconds(batch) for name, one in timed.items()})
-        print(f"{length} tokens: round {number} of {rounds}", flush=True)
-    return taken
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -71,7 +61,9 @@ def main() -> None:
     args = parser.parse_args()
     limit_threads()
     timed = chosen(choices(), DEFAULT, args.only)
-    rounds = {length: rounds_of(timed, length, args.rounds) for length in args.lengths}
+    rounds = {
+        length: timed_rounds(timed, length, args.rounds, SENTENCES) for length in args.lengths
+    }
 
     rows: list[Row] = []
     for name in timed:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from classifier_over import assert_batch_is_as_its_rows, classifier_over
 from composed_variants import part_of
 from convolutional import GatedConvolutionsEncoder
 from encoder_gradients import assert_gradients_are_right
 from lab_extras.encoders import GatedConvolutionsEncoder as OwnEncoder
 from one_training_step import exact_loss
-from tiny_folders import classifier_config
 from torch import Tensor
 
 from attnlab.batch import EOS, PAD, Padding
@@ -26,7 +26,6 @@ from attnlab.evaluation.explanations import METHODS, relevances
 from attnlab.evaluation.gradient_flow import gradient_flow
 from attnlab.experiment.composition import compose
 from attnlab.explorer.export import unsupported
-from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.encoder import Encoded, Encoder, VectorEncoder, mean_state
 from attnlab.model.encoders.stacked import StackedEncoder
 from attnlab.model.fast import speed_up
@@ -396,23 +395,12 @@ def test_every_method_explains_it(tiny_model, pairs):
 
 def test_classifier_over_it_gives_a_batch_what_it_gives_a_sentence(pairs):
     torch.manual_seed(0)
-    nodes = {}
-    for place, name in (("first", "lstm"), ("then", "self_attention")):
-        of_part = part(name)
-        target = f"{of_part.target.__module__}.{of_part.target.__name__}"
-        nodes[place] = {"_target_": target, **of_part.values}
-    stacked = {"_target_": STACKED, "norm": True, **nodes}
-    sizes = {"source_vocabulary_size": 40, "num_classes": 3}
-    config = classifier_config() | {"encoder": stacked}
-    model = bind(config, Classifier, "model")(**sizes, padding=Padding()).double().eval()
+    parts = {"first": part("lstm"), "then": part("self_attention")}
+    model = classifier_over(StackedEncoder, 40, parts, norm=True)
     sources, _ = pairs()
     rows = torch.arange(len(sources)).numpy()
     batch = pad_labelled(Ragged.from_rows(sources), rows % 3, rows, model.padding)
-    together = model(batch.source, batch.source_mask).log_probabilities
-    for row in range(len(sources)):
-        source = batch.source[row][batch.source_mask[row]].unsqueeze(0)
-        alone = model(source, source != PAD).log_probabilities
-        torch.testing.assert_close(together[row], alone[0], **EXACT)
+    assert_batch_is_as_its_rows(model, batch)
 
 
 def test_exported_page_refuses_it_in_a_sentence(tiny_model):

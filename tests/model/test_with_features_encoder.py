@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from classifier_over import assert_batch_is_as_its_rows, classifier_over
 from composed_variants import part_of
 from encoder_gradients import assert_gradients_are_right
-from tiny_folders import classifier_config
 
 from attnlab.batch import EOS, PAD, UNK, Padding
-from attnlab.config.binding import bind
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.data.trainers import CharacterTrainer, TaggedCharacterTrainer, WordTrainer
@@ -20,7 +19,6 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import relevances
 from attnlab.experiment.composition import compose
 from attnlab.explorer.export import unsupported
-from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.encoders.stacked import StackedEncoder
 from attnlab.model.encoders.with_features import WithFeaturesEncoder
@@ -349,26 +347,10 @@ def test_embedding_is_not_one_that_could_be_tied_or_explained(tiny_model):
 
 def test_classifier_gives_a_batch_what_it_gives_a_row():
     torch.manual_seed(0)
-    nodes = {}
-    for place, name in (("features", "bag_of_words"), ("source", "lstm")):
-        of_part = part(name)
-        target = f"{of_part.target.__module__}.{of_part.target.__name__}"
-        nodes[place] = {"_target_": target, **of_part.values}
-    encoder = {
-        "_target_": "attnlab.model.encoders.with_features.WithFeaturesEncoder",
-        "read": "source",
-        **nodes,
-    }
-    config = classifier_config() | {"encoder": encoder}
-    sizes = {"source_vocabulary_size": V, "num_classes": 3}
-    model = bind(config, Classifier, "model")(**sizes, padding=Padding()).double().eval()
+    parts = {"features": part("bag_of_words"), "source": part("lstm")}
+    model = classifier_over(WithFeaturesEncoder, V, parts, read="source")
     model.encoder.name_features(FEATURES)
-    batch = batch_of(Padding())
-    together = model(batch.source, batch.source_mask).log_probabilities
-    for row in range(len(ROWS)):
-        source = batch.source[row][batch.source_mask[row]].unsqueeze(0)
-        alone = model(source, source != PAD).log_probabilities
-        torch.testing.assert_close(together[row], alone[0], **EXACT)
+    assert_batch_is_as_its_rows(model, batch_of(Padding()))
 
 
 def test_exported_page_refuses_it_in_a_sentence(tiny_model):

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.override_text import quoted
 from attnlab.files import atomic_file
 from attnlab.project import PIPELINES
 from attnlab.runs.sweep_points import key_of
@@ -38,7 +39,7 @@ def train_as_sweep(points: Sequence[Point], settings: Sequence[str], folder: Pat
     file = folder / "points.yaml"
     with atomic_file(file) as temporary:
         temporary.write_text(yaml.safe_dump(listed, allow_unicode=True), encoding="utf-8")
-    sweep = ["sweep=listed", f"sweep.points='{file}'", *settings]
+    sweep = ["sweep=listed", f"sweep.points={quoted(str(file))}", *settings]
     command = [sys.executable, str(PIPELINES / "train.py"), "-m", *sweep]
     if subprocess.run(command, check=False).returncode != 0:
         raise ExperimentError(

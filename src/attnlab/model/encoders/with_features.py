@@ -27,7 +27,7 @@ class WithFeaturesEncoder(Encoder):
     2018, "BME-HAS System for CoNLL-SIGMORPHON 2018 Shared Task"; Peters and Martins 2019, "IT-IST
     at the SIGMORPHON 2019 Shared Task"). Those also have two attentions; here one attention reads
     both encoders' outputs, the flat combination of Libovický and Helcl 2017, "Attention Strategies
-    for Multi-Source Sequence-to-Sequence Learning", section 3.2, as in yoyodyne.
+    for Multi-Source Sequence-to-Sequence Learning", section 3.2.
 
     Each part reads a sentence of its own, which ends with `<eos>`: the features that lead a source,
     and what stands behind them. A row without features gives the features' encoder `<eos>` alone.
