@@ -105,7 +105,7 @@ def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
     return {
         "name": "benchmark",
         "model_dir": job["model"],
-        "use_cuda": False,
+        "use_cuda": job.get("device") == "cuda",
         "random_seed": job["seed"],
         "data": {
             "train": str(text / "train"),

@@ -156,6 +156,8 @@ def settings(job: dict[str, Any], steps: int) -> list[str]:
         "max_grad_norm": job["clip"],
         **(recurrent(job) if job["attention"] else transformer(job)),
     }
+    if job.get("device") == "cuda":
+        options |= {"world_size": 1, "gpu_ranks": 0}
     flags = [] if job["attention"] else ["--position_encoding", "--share_decoder_embeddings"]
     return [
         *flags,

@@ -7,6 +7,7 @@ is a fault and not a rounding.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -16,10 +17,12 @@ from without_draws import without_draws
 
 from attnlab.batch import Batch, Padding
 from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
 from attnlab.model.fast import speed_up
-from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
+from attnlab.training.graphs import GraphedPasses, lengthened
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -31,9 +34,15 @@ SEARCHES = {
 every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 
 
-def outputs_and_gradients(model: Seq2Seq, batch: Batch) -> dict[str, Tensor]:
-    """What a training step reads of a model: readouts, weights, history loss, and all gradients."""
-    output = model(batch)
+def outputs_and_gradients(
+    model: Seq2Seq, batch: Batch, pass_over: Callable[[Batch], Unrolled] | None = None
+) -> dict[str, Tensor]:
+    """What a training step reads of a model: readouts, weights, history loss, and all gradients.
+
+    pass_over: in place of the model's own pass.
+    """
+    model.zero_grad()
+    output = (pass_over or model)(batch)
     logits = model.output(output.reading)
     loss = logits.square().sum()
     read = {"readout": output.reading.readout, "logits": logits}
@@ -64,6 +73,30 @@ def test_training_step_on_a_gpu_equals_the_processors(variant: Variant, fast: bo
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
         torch.testing.assert_close(found[name], tensor, rtol=1e-9, atol=1e-10, msg=name)
+
+
+@every_choice
+def test_graph_of_a_pass_computes_what_the_model_does(variant: Variant, pairs):
+    model = build(variant)
+    if model.output.reads_each_value:
+        pytest.skip("refused when an experiment is composed")
+    model = speed_up(without_draws(model.train()).to("cuda"))
+    passes = GraphedPasses(model)
+    if variant.name == "with_features":
+        batch = make_batch(*pairs(*LENGTHS), Padding()).to("cuda")
+        passes(batch)
+        with pytest.raises(ExperimentError, match=r"hardware\.graphs must be false"):
+            passes(batch)
+        return
+    # Other lengths and another order, in the same shape
+    for lengths in (LENGTHS, LENGTHS, ((2, 3, 4), (1, 2, 3)), LENGTHS):
+        batch = lengthened(make_batch(*pairs(*lengths), Padding()).to("cuda"), Padding())
+        expected = outputs_and_gradients(model, batch)
+        found = outputs_and_gradients(model, batch, passes)
+        assert found.keys() == expected.keys()
+        for name, tensor in expected.items():
+            torch.testing.assert_close(found[name], tensor, rtol=1e-9, atol=1e-10, msg=name)
+    assert passes.graphs == 1
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)

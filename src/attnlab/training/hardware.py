@@ -70,6 +70,8 @@ class Hardware:
         precise kind. It also applies to cuDNN's recurrences and convolutions: with `highest` they
         never use TF32.
     threads: processor threads that one process uses for one operation.
+    graphs: whether a training step's pass over the model is recorded as a CUDA graph, once for
+        each shape of a batch, and started as a whole; for one GPU.
     workers: data loading processes of each training process; 0 loads in the training process.
     bucket_pool: number of batches whose pairs are sorted by length together; None sorts a whole
         epoch. `training.batching.pool` refers to it.
@@ -84,8 +86,14 @@ class Hardware:
     threads: PositiveInt
     workers: NonNegativeInt
     bucket_pool: PositiveInt | None = None
+    graphs: bool = False
 
     def __post_init__(self) -> None:
+        if self.graphs and (self.accelerator != "gpu" or self.strategy != "single"):
+            raise ValueError(
+                "graphs must be false but with accelerator gpu and strategy single, got "
+                f"accelerator {self.accelerator} and strategy {self.strategy}"
+            )
         if self.strategy == "single" and self.devices * self.nodes > 1:
             raise ValueError(
                 f"strategy single has one process, but there are {self.devices} device(s) on "

@@ -31,8 +31,8 @@ class LocationScore(Score):
 
     def project_keys(self, keys: Tensor) -> Tensor:
         """Positions (B, S) as they are; raises ExperimentError where one has no row in W."""
-        longest = int(keys.max()) + 1
-        if longest > self.max_length:
+        # Only where pads do not settle it: reading a number from a GPU waits for it.
+        if keys.shape[1] > self.max_length and (longest := int(keys.max()) + 1) > self.max_length:
             raise ExperimentError(
                 f"model.attention.max_length is {self.max_length}, but a source of {longest} "
                 "tokens (`<eos>` included) was met; raise it and train anew, or give shorter "

@@ -47,7 +47,8 @@ class Entmax(Normaliser):
 
     def forward(self, scores: Tensor) -> Tensor:
         z = at_least_float32(scores)
-        alpha = self.alpha.to(z.device, z.dtype)
+        # A copy from the processor would let a GPU wait.
+        alpha = z.new_full((), self.fixed_alpha) if self.a is None else self.alpha.to(z.dtype)
         is_three_halves = self.a is None and self.fixed_alpha == 1.5
         weights: Tensor = _Entmax.apply(z, alpha, is_three_halves)
         return weights
@@ -116,6 +117,8 @@ def _threshold(x: Tensor, power: Tensor) -> Tensor:
         excess = (one_power_less * left).sum(-1, keepdim=True) - 1
         step = excess / (power * one_power_less.sum(-1, keepdim=True))
         tau = tau + step
-        if not (step > nearest).any():
+        # A CUDA graph cannot go by what it finds; steps at the threshold do not leave it.
+        is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
+        if not is_captured and not (step > nearest).any():
             break
     return tau

@@ -62,6 +62,8 @@ class Classification(Task[LabelledData]):
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
             return ["paths.ensemble must be null: only models that translate are put together"]
+        if bound["hardware"].graphs:
+            return ["hardware.graphs must be false: a classifier has no loop that it would shorten"]
         loss = bound["training"].attention_loss
         if loss is not None and loss.needs_links:
             return [

@@ -20,6 +20,7 @@ from attnlab.tasks.translation.settings import (
     TranslationTraining,
 )
 from attnlab.training.attention_losses.attention_loss import Links, Looks, linked_places
+from attnlab.training.graphs import GraphedPasses, lengthened
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.module import LabModule, WeightedMean
 from attnlab.training.teacher_forcing import toss
@@ -34,6 +35,7 @@ class Seq2SeqModule(LabModule):
         references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.
         links: the gold links of rows of the training split, for an attention loss that needs them.
+        graphs: whether passes in training are CUDA graphs.
     """
 
     epoch_metric = "train/epoch_token_nll"
@@ -47,8 +49,10 @@ class Seq2SeqModule(LabModule):
         references: Callable[[Sequence[int]], list[str]],
         seed: int,
         links: Links | None = None,
+        graphs: bool = False,
     ) -> None:
         super().__init__(model, settings)
+        self.graphed_passes = GraphedPasses(self.model) if graphs else None
         self.text_metrics = text_metrics
         self.decode = decode
         self.references = references
@@ -62,12 +66,16 @@ class Seq2SeqModule(LabModule):
         schedule = self.settings.attention_schedule
         instead = None if schedule is None else schedule.at_step(self.global_step)
         is_on = instead is None
-        unrolled = self.model(
-            batch,
-            feed_reference,
-            sample_guesses=forcing.guess == "sample",
-            intervention=instead,
-        )
+        if self.graphed_passes is not None and feed_reference is None and is_on:
+            batch = lengthened(batch, self.model.padding)
+            unrolled = self.graphed_passes(batch)
+        else:
+            unrolled = self.model(
+                batch,
+                feed_reference,
+                sample_guesses=forcing.guess == "sample",
+                intervention=instead,
+            )
         loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
         tokens, shown = batch.num_target_tokens, {"token_nll": nll}
         history = self.model.decoder.history

@@ -41,6 +41,7 @@ from attnlab.training.attention_losses.attention_loss import (
     read_source_vocabulary,
 )
 from attnlab.training.attention_schedule import schedule_problems
+from attnlab.training.graphs import graph_problems
 from attnlab.training.settings import LOGGED_STEPS
 from attnlab.training.teacher_forcing import checked_ratio
 
@@ -117,6 +118,7 @@ class Translation(Task[PreparedData]):
         problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
         problems += check_learns(bound["training"].attention_loss, model)
         problems += schedule_problems(bound["training"].attention_schedule, model)
+        problems += graph_problems(bound)
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {
@@ -213,6 +215,7 @@ class Translation(Task[PreparedData]):
             references=lambda rows: [validation.target_text(row) for row in rows],
             seed=experiment.seed,
             links=self._links(experiment, data),
+            graphs=experiment.hardware.graphs,
         )
 
     def _links(self, experiment: Experiment, data: PreparedData) -> Links | None:
