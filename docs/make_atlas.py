@@ -159,8 +159,7 @@ def write_page() -> None:
 
 def section(data: str, found: Sequence[dict[str, str]]) -> list[str]:
     """The table of a corpus, and how a cell of it is trained."""
-    usual = f"model/attention={CENTRES[0]}"
-    cost_of_usual = [float(row["cpu_seconds"]) for row in found if row["choice"] == usual]
+    costs = costs_of_usual(found)
     command = (
         f"python pipelines/train.py {' '.join(TASKS[data])} <choice> seed=<n> {' '.join(COMMON)}"
     )
@@ -174,18 +173,32 @@ def section(data: str, found: Sequence[dict[str, str]]) -> list[str]:
     for choice in choices():
         of_choice = [row for row in found if row["choice"] == choice]
         if of_choice:
-            lines.append(line(choice, of_choice, cost_of_usual))
+            lines.append(line(choice, of_choice, costs))
     trained = sorted({f"{row['machine']}, revision {row['revision']}" for row in found})
     missing = len(choices()) * len(SEEDS) - len(found)
     left = f" {missing} trainings are not run yet." if missing else ""
     return [*lines, "", f"Trained: {len(found)}; {'; '.join(trained)}.{left}", ""]
 
 
-def line(choice: str, found: Sequence[dict[str, str]], cost_of_usual: Sequence[float]) -> str:
+def costs_of_usual(found: Sequence[dict[str, str]]) -> dict[str, float]:
+    """{machine: mean CPU seconds of the usual choice's trainings there}."""
+    costs: dict[str, list[float]] = {}
+    for row in found:
+        if row["choice"] == f"model/attention={CENTRES[0]}":
+            costs.setdefault(row["machine"], []).append(float(row["cpu_seconds"]))
+    return {machine: mean(of_machine) for machine, of_machine in costs.items()}
+
+
+def line(choice: str, found: Sequence[dict[str, str]], costs: dict[str, float]) -> str:
+    """The row of a choice; its cost is a multiple of the usual choice's on the same machine."""
     right = [float(row["exact_match"]) for row in found]
     learnt = sum(share >= LEARNT for share in right)
-    cost = mean(float(row["cpu_seconds"]) for row in found)
-    times = f"{cost / mean(cost_of_usual):.2f}" if cost_of_usual else "–"
+    multiples = [
+        float(row["cpu_seconds"]) / costs[row["machine"]]
+        for row in found
+        if row["machine"] in costs
+    ]
+    times = f"{mean(multiples):.2f}" if multiples else "–"
     cells = [
         f"`{choice}`",
         percent(right),

@@ -12,6 +12,7 @@ from composed_variants import Variant, build
 from attnlab.batch import Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
 from attnlab.training.graphs import GraphedPasses, lengthened
 from attnlab.training.loss import summed_loss
 
@@ -100,3 +101,18 @@ def test_model_that_cannot_be_captured_is_refused():
     passes(batch_of())
     with pytest.raises(ExperimentError, match=r"hardware.graphs must be false .* is capturing\)$"):
         passes(batch_of())
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("padding.recurrence=read", "hardware.graphs must be false where pads are read"),
+        ("padding.attention_masked=false", "hardware.graphs must be false where pads are read"),
+        ("training.accumulate=2", "hardware.graphs must be false with training.accumulate above 1"),
+        ("model/output=hard_attention", "hardware.graphs must be false with the output HardAtt"),
+        ("task=classification", "hardware.graphs must be false: a classifier has no loop"),
+    ],
+)
+def test_experiment_that_does_not_go_with_graphs_is_refused(override: str, expected: str):
+    with pytest.raises(ExperimentError, match=expected):
+        compose(["hardware=gpu", "hardware.graphs=true", override])

@@ -94,6 +94,11 @@ def test_hardware_with_contradictory_settings_is_refused(hardware):
         hardware(devices=2)
     with pytest.raises(ValueError, match=r"strategy single .* on 2 node"):
         hardware(nodes=2)
+    with pytest.raises(ValueError, match="graphs must be false but with accelerator gpu"):
+        hardware(graphs=True)
+    with pytest.raises(ValueError, match="got accelerator gpu and strategy ddp"):
+        hardware(graphs=True, accelerator="gpu", strategy="ddp", devices=2)
+    assert hardware(graphs=True, accelerator="gpu").graphs
     assert hardware(strategy="ddp_fork", devices=2).device == "cpu"
     assert hardware(accelerator="gpu").device == "cuda"
 

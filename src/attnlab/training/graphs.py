@@ -97,6 +97,10 @@ class GraphedPasses:
         self._met: Counter[Shape] = Counter()
         self._graphs: dict[Shape, TensorPass] = {}
         self._pool: Any = None
+        # Passes with and without a graph take turns, on two streams, between which torch
+        # synchronises; it warns that this takes time.
+        if hasattr(torch.autograd.graph, "set_warn_on_accumulate_grad_stream_mismatch"):
+            torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
 
     @property
     def graphs(self) -> int:
