@@ -49,14 +49,44 @@ def test_parts_of_the_atlas_share_its_cells_out():
 
 def test_line_of_the_atlas_counts_the_seeds_that_learnt():
     seeds = [
-        {"exact_match": share, "aer": "", "attention_entropy": "0.5", "cpu_seconds": "30"}
+        {
+            "exact_match": share,
+            "aer": "",
+            "attention_entropy": "0.5",
+            "cpu_seconds": "30",
+            "machine": "this one",
+        }
         for share in ("0.9", "0.4")
     ]
-    line = atlas.line("model/attention=dot", seeds, [20.0])
+    line = atlas.line("model/attention=dot", seeds, {"this one": 20.0})
     assert line == (
         "| `model/attention=dot` | **65.0** (90.0, 40.0) | 1 of 2 | – | **0.50** (0.50, 0.50) "
         "| 1.50 |"
     )
+
+
+def test_cost_of_the_atlas_is_compared_on_one_machine():
+    trainings = [
+        ("model/attention=bahdanau", "slow", "40"),
+        ("model/attention=bahdanau", "fast", "10"),
+        ("model/attention=dot", "slow", "20"),
+        ("model/attention=dot", "fast", "10"),
+        ("model/attention=dot", "without the usual choice", "99"),
+    ]
+    rows = [
+        {
+            "choice": choice,
+            "machine": machine,
+            "cpu_seconds": seconds,
+            "exact_match": "1",
+            "aer": "",
+            "attention_entropy": "",
+        }
+        for choice, machine, seconds in trainings
+    ]
+    costs = atlas.costs_of_usual(rows)
+    assert costs == {"slow": 40.0, "fast": 10.0}
+    assert atlas.line("model/attention=dot", rows[2:], costs).endswith("| 0.75 |")
 
 
 def test_only_tight_comparisons_in_64_bits_are_measured():
