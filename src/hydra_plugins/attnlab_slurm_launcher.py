@@ -34,6 +34,7 @@ _OF_ALL_EXECUTORS = (
     "stderr_to_stdout",
 )
 _OF_THE_CONSTRUCTOR = ("submitit_folder", "max_num_timeout")
+_OURS = ("wait",)
 
 
 @dataclass
@@ -42,6 +43,7 @@ class SlurmArrayConfig(SlurmQueueConf):
 
     _target_: str = "hydra_plugins.attnlab_slurm_launcher.SlurmArrayLauncher"
     setup: Any = None
+    wait: bool = True
 
 
 ConfigStore.instance().store(
@@ -55,7 +57,10 @@ class SlurmArrayLauncher(SlurmLauncher):
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        """Submit the jobs that Slurm does not have yet, and wait for all of them."""
+        """Submit the jobs that Slurm does not have yet, and wait for all of them.
+
+        With `wait=false` it returns what looks like jobs without a result.
+        """
         # Not at the top: Hydra imports all plug-ins at the start of every command.
         from attnlab.errors import JobFailedError
         from attnlab.runs.slurm_jobs import SweepOnSlurm, wait_for_jobs
@@ -63,12 +68,15 @@ class SlurmArrayLauncher(SlurmLauncher):
         sweep = SweepOnSlurm.led_by_this_process()
         points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
         joined = {} if sweep is None else self._joined(sweep, points)
-        if joined:
+        waits = self.params["wait"]
+        if joined and waits:
             ids = ", ".join(job.job_id for job in joined.values())
             line = f"waits for jobs that an earlier command gave to Slurm: {ids}"
             print(line, file=sys.stderr)
         new = {number: each for number, each in points.items() if number not in joined}
         jobs = joined | self._submit(sweep, new)
+        if not waits:
+            return [JobReturn(each, status=JobStatus.COMPLETED) for each in points.values()]
 
         returned: dict[int, JobReturn] = {}
 
@@ -119,7 +127,7 @@ class SlurmArrayLauncher(SlurmLauncher):
 
         settings = {}
         for name, value in self.params.items():
-            if name in _OF_THE_CONSTRUCTOR:
+            if name in _OF_THE_CONSTRUCTOR + _OURS:
                 continue
             settings[name if name in _OF_ALL_EXECUTORS else f"slurm_{name}"] = value
         # A cluster that knows GPUs as `gres` alone refuses a request for none of them.

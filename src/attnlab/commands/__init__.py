@@ -28,6 +28,7 @@ from attnlab.commands.arguments import (
 from attnlab.commands.course import add_check
 from attnlab.commands.lesson import add_lesson
 from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
+from attnlab.commands.sweep import add_sweep
 from attnlab.errors import ExperimentError, masked
 
 SUBCOMMANDS = (
@@ -37,6 +38,7 @@ SUBCOMMANDS = (
     add_score,
     add_explore,
     add_export,
+    add_sweep,
     add_lesson,
     add_check,
 )

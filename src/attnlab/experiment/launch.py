@@ -23,7 +23,12 @@ from attnlab.experiment.hydra_config import check_overrides, config_folders
 from attnlab.experiment.hydra_job import overrides
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
-from attnlab.runs.sweep_job import exit_with, running, starting_process
+from attnlab.runs.sweep_job import (
+    exit_with,
+    running,
+    starting_process,
+    sweep_of_job_without_leader,
+)
 from attnlab.terminal import echo, show_problems
 
 ResultT = TypeVar("ResultT")
@@ -89,6 +94,24 @@ def _run_job(main: Callable[[DictConfig], ResultT], config: DictConfig) -> Resul
             print(f"error: {place}:", file=sys.stderr)
             traceback.print_exception(error)
         raise JobFailedError(f"{place} failed") from None
+    finally:
+        with chdir(node.runtime.cwd):
+            _end_sweep_without_leader(config)
+
+
+def _end_sweep_without_leader(config: DictConfig) -> None:
+    """Close the sweep of this job, if it was the last one and no process leads it any more."""
+    folder = sweep_of_job_without_leader()
+    if folder is None:
+        return
+    from attnlab.runs.sweep_leader import close_if_over, is_over
+
+    if not is_over(folder):
+        return
+    from attnlab.experiment.composition import check
+
+    experiment = check(config)
+    close_if_over(folder, experiment.tracking, experiment.paths.runs_folder, experiment.task.view)
 
 
 def _as_written(config: DictConfig) -> Any:

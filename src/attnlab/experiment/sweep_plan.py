@@ -100,6 +100,11 @@ class SweepPlan:
                 "and the same command with more sweep.trials goes on from them; got "
                 f"{show(masked_values(sweeper['storage']))}"
             )
+        if hydra.launcher.get("wait") is False and "part" not in sweeper:
+            raise ExperimentError(
+                "launcher.wait must be true where a sweeper chooses points by the results of "
+                "others, got false; sweep=grid and sweep=listed take it"
+            )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
         parsed = parser.parse_overrides([*written_in_sweeper, *overrides])

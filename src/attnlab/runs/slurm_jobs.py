@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from filelock import FileLock
 
+from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
 from attnlab.runs.sweep_job import FOLDER_VARIABLE
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, choices_of, name_of
@@ -76,6 +77,20 @@ def states_of_jobs(job_ids: Iterable[str]) -> dict[str, str] | None:
         return {} if "Invalid job id" in ended.stderr else None
     lines = [line.split("|") for line in ended.stdout.splitlines() if "|" in line]
     return {job_id.strip(): state.strip() for job_id, state in lines}
+
+
+def cancel_jobs(job_ids: Iterable[str]) -> None:
+    """End jobs, also those that wait.
+
+    Raises ExperimentError with what `scancel` says.
+    """
+    command = ["scancel", *job_ids]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"scancel: {error}") from error
+    if ended.returncode != 0:
+        raise ExperimentError(f"scancel: {' '.join(ended.stderr.split())}")
 
 
 def is_queued(state: str | None) -> bool:
@@ -165,11 +180,20 @@ class SweepOnSlurm:
 
     def still_queued(self) -> dict[int, Submitted]:
         """Points whose jobs an earlier leader submitted and Slurm still has, by their numbers."""
+        states = self.states()
+        return {point.number: point for point in self._submitted() if point.number in states}
+
+    def states(self) -> dict[int, tuple[str, str]]:
+        """{number: (id, state)} of the points whose jobs Slurm still has."""
         submitted = self._submitted()
         if not submitted:
             return {}
         states = states_of_jobs(point.job for point in submitted) or {}
-        return {point.number: point for point in submitted if is_queued(states.get(point.job))}
+        return {
+            point.number: (point.job, states[point.job])
+            for point in submitted
+            if is_queued(states.get(point.job))
+        }
 
     def remember(self, points: Sequence[Submitted]) -> None:
         """Write down which jobs the points have, for a leader that comes after this one."""

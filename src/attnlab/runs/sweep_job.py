@@ -108,6 +108,13 @@ def running(
         _JOB.reset(token)
 
 
+def sweep_of_job_without_leader() -> SweepFolder | None:
+    """The sweep that this process has run a job of, where no process need lead it."""
+    if FOLDER_VARIABLE not in os.environ or LEADER_VARIABLE in os.environ:
+        return None
+    return SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
+
+
 def _is_queued_again(error: BaseException) -> bool:
     """Whether Slurm will run this job again, since it reached its time limit or had to make room.
 

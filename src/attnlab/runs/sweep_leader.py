@@ -25,7 +25,7 @@ from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_display import print_ranking, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
-from attnlab.runs.sweep_leaders import Leaders
+from attnlab.runs.sweep_leaders import Leaders, leaders_of
 from attnlab.runs.sweep_record import (
     LOCK,
     JobRecord,
@@ -67,17 +67,7 @@ def lead_sweep(
     leaders = Leaders(folder.path, shard)
 
     def start_run(of_sweep: Tracking) -> Run:
-        tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
-        of_run = RunRecord(
-            {},
-            record.identity,
-            "",
-            tags=tags,
-            name=f"sweep · {record.name}",
-            command=record.command,
-            view=view,
-        )
-        return of_sweep.start(runs_folder, folder.path, of_run)
+        return of_sweep.start(runs_folder, folder.path, _run_record(record, view))
 
     with ExitStack() as leading:
         leading.enter_context(_terminable())
@@ -109,6 +99,8 @@ def lead_sweep(
         with leaders.at_the_gate():
             if leaders.others():
                 _leave(part, record, shard, error)
+            elif error is None and not launcher.waits and not is_over(folder):
+                print(_left_to_slurm(record), file=sys.stderr)
             else:
                 with run or start_run(of_sweep.that_only_warns()) as last:
                     if error is not None and not isinstance(error, Exception):
@@ -116,6 +108,19 @@ def lead_sweep(
                     _close(last, folder, part, record, runs_folder, tracking, error)
         if error is not None:
             raise error
+
+
+def _run_record(record: SweepRecord, view: View | None) -> RunRecord:
+    """What the tracker is told of a sweep's own run."""
+    return RunRecord(
+        {},
+        record.identity,
+        "",
+        tags={"sweep": record.identity, "varies": ", ".join(record.varies)},
+        name=f"sweep · {record.name}",
+        command=record.command,
+        view=view,
+    )
 
 
 def _opening_line(record: SweepRecord, shard: str | None) -> str:
@@ -141,6 +146,45 @@ def _leave(
     )
     if error is None or isinstance(error, Exception):
         _raise_failures([job for job in jobs if job.status == "failed"], points, error)
+
+
+def _left_to_slurm(record: SweepRecord) -> str:
+    """What a command says that does not wait for its jobs."""
+    return (
+        f"sweep {record.identity} ({record.name}): Slurm has its jobs, and the last one of them "
+        f"ends it; attnlab sweep status {record.identity} shows how it stands"
+    )
+
+
+def is_over(folder: SweepFolder) -> bool:
+    """Whether every point of a sweep has ended, as far as this start of it is concerned."""
+    record = folder.read()
+    ended = set()
+    for job in folder.jobs():
+        has_failed = job.status == "failed" and job.start_of_sweep == record.started
+        if job.status == "finished" or has_failed:
+            ended.add(job.number)
+    return ended.issuperset(range(record.points))
+
+
+def close_if_over(
+    folder: SweepFolder, tracking: Tracking, runs_folder: Path, view: View | None
+) -> None:
+    """Close a sweep that nobody leads any more, once its last point has ended.
+
+    Jobs on Slurm do so, whose command did not wait for them.
+    """
+    with Leaders(folder.path, None).at_the_gate():
+        record = folder.read()
+        if leaders_of(folder.path) or record.ended is not None or not is_over(folder):
+            return
+        of_sweep = tracking.for_sweep().that_only_warns()
+        with (
+            suppress(ExperimentError),  # of failed points, which failed in jobs of their own
+            of_sweep.start(runs_folder, folder.path, _run_record(record, view)) as run,
+        ):
+            every = folder.part(range(record.points))
+            _close(run, folder, every, record, runs_folder, tracking, None)
 
 
 def _end_what_runs(

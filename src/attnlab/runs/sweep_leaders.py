@@ -60,21 +60,28 @@ class Leaders:
 
     def others(self) -> list[str | None]:
         """The parts that other processes lead now; None stands for the whole."""
-        found = []
-        for path in sorted(self._folder.glob(f"{LOCK}*")):
-            shard = _shard_of(path.name)
-            if shard == self._shard:
-                continue
-            try:
-                with FileLock(path).acquire(timeout=0):
-                    pass
-            except Timeout:
-                found.append(shard)
-        return found
+        return leaders_of(self._folder, self._lock.lock_file)
 
     def _name(self) -> str:
         sweep = f"the sweep {self._folder.name}"
         return sweep if self._shard is None else f"part {self._shard} of {sweep}"
+
+
+def leaders_of(folder: Path, own: str = "") -> list[str | None]:
+    """The parts of a sweep that processes lead now; None stands for the whole.
+
+    own: the path of a lock that is left out.
+    """
+    found = []
+    for path in sorted(folder.glob(f"{LOCK}*")):
+        if str(path) == own:
+            continue
+        try:
+            with FileLock(path).acquire(timeout=0):
+                pass
+        except Timeout:
+            found.append(_shard_of(path.name))
+    return found
 
 
 def _lock_name(shard: str | None) -> str:

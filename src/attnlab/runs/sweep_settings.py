@@ -126,6 +126,7 @@ class Slurm(Launcher):
     gpus: of a job; 0 for the CPU.
     gres: other resources of a job, as `sbatch --gres` takes them; GPUs too, with gpus=0.
     setup: lines of the job's shell script, before Python starts.
+    wait: whether the command waits for its jobs. If not, the last one of them ends the sweep.
     """
 
     workers: PositiveInt
@@ -138,6 +139,7 @@ class Slurm(Launcher):
     gpus: NonNegativeInt
     gres: str | None
     setup: list[str]
+    wait: bool
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,12 @@ class JobProcesses:
     kind: `serial`, `joblib`, `slurm`, `local` (processes of submitit on this machine), or `other`,
         a launcher that attnlab does not know.
     workers: jobs at a time.
+    waits: whether the launcher returns when the jobs have ended, and not when Slurm has them.
     """
 
     kind: Literal["serial", "joblib", "slurm", "local", "other"]
     workers: int
+    waits: bool = True
 
     @property
     def on_this_machine(self) -> bool:
@@ -177,7 +181,8 @@ def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
     if name == "JoblibLauncher":
         return JobProcesses("joblib", _joblib_workers(launcher["n_jobs"]))
     if name in ("SlurmLauncher", "SlurmArrayLauncher"):  # of submitit, and of launcher=slurm
-        return JobProcesses("slurm", int(launcher["array_parallelism"]))
+        waits = bool(launcher.get("wait", True))
+        return JobProcesses("slurm", int(launcher["array_parallelism"]), waits)
     if name == "LocalLauncher":
         return JobProcesses("local", max(1, points))
     return JobProcesses("other", os.cpu_count() or 1)

@@ -1,0 +1,128 @@
+"""The subcommand that says how a sweep stands, waits for it, or cancels its jobs on Slurm."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from attnlab.runs.sweep_record import SweepFolder
+    from attnlab.runs.sweep_state import SweepState
+
+_LOOK_INTERVAL = 5.0  # seconds
+
+
+def add_sweep(parsers: Any) -> None:
+    parser = parsers.add_parser(
+        "sweep",
+        help="say how a sweep stands, wait for it, or cancel its jobs on Slurm",
+        allow_abbrev=False,
+        description=(
+            "Say how a sweep stands, also while another command leads it or Slurm has its jobs; "
+            "wait for its end; or cancel what Slurm has of it. The exit code of `wait` is 1 where "
+            "a point failed or is missing."
+        ),
+    )
+    parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
+    parser.add_argument(
+        "sweep", metavar="SWEEP", nargs="?", default="last",
+        help="the beginning of its identity; default: the one that was started last",
+    )  # fmt: skip
+    parser.add_argument(
+        "--runs", metavar="FOLDER", type=Path, default=Path("runs"),
+        help="paths.runs of the sweep; default: %(default)s",
+    )  # fmt: skip
+    parser.set_defaults(run="sweep.sweep")
+
+
+def sweep(args: argparse.Namespace) -> None:
+    from attnlab.runs.sweep_record import find_sweep
+
+    _ACTIONS[args.action](find_sweep(args.runs.resolve(), args.sweep))
+
+
+def status(folder: SweepFolder) -> None:
+    """Print a line for each point, and one for the sweep."""
+    from attnlab.runs.sweep_state import state_of
+
+    state = state_of(folder)
+    print(f"sweep {state.record.identity} ({state.record.name})")
+    for point in state.points:
+        if point.job is None and point.slurm is None:  # thousands, perhaps
+            continue
+        took = "" if point.since is None else str(point.since)
+        words = [f"{point.number:>4}  {point.state:<11}", f"{took:>8}"]
+        if point.slurm is not None:
+            words.append("Slurm's job {} is {}".format(*point.slurm))
+        if point.job is not None:
+            words.append(point.job.name)
+            if point.state == "failed" and point.job.error:
+                words.append(f"({point.job.error})")
+        print("  ".join(words).rstrip())
+    print(line_of(state))
+
+
+def line_of(state: SweepState) -> str:
+    """`3 finished, 2 running, 1 failed of 6 points; 1 process leads it`, or what to do next."""
+    counts = ", ".join(f"{count} {name}" for name, count in state.counts.items())
+    line = f"{counts} of {state.record.points} points"
+    if state.leaders:
+        leads = "1 process leads" if state.leaders == 1 else f"{state.leaders} processes lead"
+        return f"{line}; {leads} it"
+    if state.goes_on:
+        return f"{line}; no process leads it, and its jobs on Slurm go on"
+    if state.counts.get("finished") == len(state.points):
+        return f"{line}; compare them: {state.record.compare_command}"
+    return f"{line}; it does not go on by itself: {shlex.join(state.record.command)}"
+
+
+def wait(folder: SweepFolder) -> None:
+    """Wait until nothing of it goes on; say so at each change.
+
+    Raises ExperimentError where not all points are finished then.
+    """
+    from attnlab.runs.sweep_state import state_of
+
+    said = None
+    while True:
+        state = state_of(folder)
+        line = line_of(state)
+        if line != said:
+            print(line, file=sys.stderr, flush=True)
+            said = line
+        if not state.goes_on:
+            break
+        time.sleep(_LOOK_INTERVAL)
+    left = len(state.points) - state.counts.get("finished", 0)
+    if left:
+        raise ExperimentError(f"{left} of {state.record.points} points are not finished: {line}")
+
+
+def cancel(folder: SweepFolder) -> None:
+    """Cancel its jobs on Slurm, those that wait and those that run."""
+    from attnlab.runs.slurm_jobs import cancel_jobs
+    from attnlab.runs.sweep_state import state_of
+
+    state = state_of(folder)
+    jobs = [point.slurm[0] for point in state.points if point.slurm is not None]
+    if not jobs:
+        on_this_machine = "; stop the command that leads it by Ctrl-C" if state.leaders else ""
+        raise ExperimentError(
+            f"Slurm has no jobs of the sweep {state.record.identity}{on_this_machine}"
+        )
+    cancel_jobs(jobs)
+    print(f"cancelled: {', '.join(jobs)}; the same command of the sweep goes on from there")
+
+
+_ACTIONS: dict[str, Callable[[Any], None]] = {
+    "status": status,
+    "wait": wait,
+    "cancel": cancel,
+}

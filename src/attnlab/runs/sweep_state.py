@@ -1,0 +1,93 @@
+"""How a sweep stands, read from its folder and from Slurm, by a process that does not lead it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+
+from attnlab.runs.slurm_jobs import SweepOnSlurm
+from attnlab.runs.sweep_leaders import leaders_of
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
+
+FINISHED, FAILED, RUNNING, QUEUED = "finished", "failed", "running", "queued"
+STOPPED, WAITING = "stopped", "not started"
+
+
+@dataclass(frozen=True)
+class PointState:
+    """How a point stands.
+
+    job: its record; None where it never started.
+    slurm: the id of its job on Slurm, and the state there; None where Slurm has none.
+    """
+
+    number: int
+    state: str
+    job: JobRecord | None
+    slurm: tuple[str, str] | None
+
+    @property
+    def since(self) -> timedelta | None:
+        """How long it ran, or has run; None where it never started."""
+        if self.job is None:
+            return None
+        ended = time.time() if self.job.ended is None else self.job.ended
+        return timedelta(seconds=round(ended - self.job.started))
+
+
+@dataclass(frozen=True)
+class SweepState:
+    """How a sweep stands.
+
+    leaders: how many processes lead it, or a part of it.
+    """
+
+    record: SweepRecord
+    points: list[PointState]
+    leaders: int
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a process leads it, or Slurm has jobs of it."""
+        return self.leaders > 0 or any(point.slurm for point in self.points)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """{state: points}, the most advanced state first; states that no point has are left out."""
+        found = Counter(point.state for point in self.points)
+        order = (FINISHED, FAILED, RUNNING, QUEUED, STOPPED, WAITING)
+        return {state: found[state] for state in order if found[state]}
+
+
+def state_of(folder: SweepFolder) -> SweepState:
+    """How a sweep stands now."""
+    record = folder.read()
+    jobs = {job.number: job for job in folder.jobs()}
+    leaders = len(leaders_of(folder.path))
+    on_slurm = SweepOnSlurm(folder).states() if shutil.which("squeue") else {}
+    numbers = sorted({*range(record.points), *jobs})
+    points = [
+        PointState(
+            number,
+            _state(jobs.get(number), number in on_slurm, leaders > 0, record),
+            jobs.get(number),
+            on_slurm.get(number),
+        )
+        for number in numbers
+    ]
+    return SweepState(record, points, leaders)
+
+
+def _state(job: JobRecord | None, on_slurm: bool, is_led: bool, record: SweepRecord) -> str:
+    if job is not None and job.status == RUNNING:
+        return RUNNING if on_slurm or is_led else STOPPED
+    if on_slurm:
+        return QUEUED
+    # What failed in an earlier start is tried again in this one.
+    is_old_failure = job is not None and job.status == FAILED and is_led
+    if is_old_failure and job is not None and job.start_of_sweep != record.started:
+        return WAITING
+    return WAITING if job is None else job.status

@@ -1,0 +1,160 @@
+"""How a sweep stands, and its end where no process leads it any more."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from attnlab.commands import main
+from attnlab.errors import ExperimentError
+from attnlab.runs import sweep_state
+from attnlab.runs.slurm_jobs import SweepOnSlurm
+from attnlab.runs.sweep_leader import close_if_over, is_over, lead_sweep
+from attnlab.runs.sweep_record import JobRecord, SweepRecord
+from attnlab.runs.sweep_settings import JobProcesses
+from attnlab.runs.sweep_state import state_of
+
+RECORD = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1,2"], 2, None, 0.0)
+SLURM = JobProcesses("slurm", 2, waits=False)
+
+
+@pytest.fixture
+def lead(tracking, runs):
+    def lead(processes=SLURM):
+        return lead_sweep(RECORD, tracking(), runs, processes)
+
+    return lead
+
+
+def write(folder, number, status, **more):
+    start = folder.read().started
+    ended = None if status == "running" else start + 60
+    name = f"seed {number + 1}"
+    job = JobRecord(number, name, {}, [], status, start, start, "out", ended=ended)
+    folder.write_job(replace(job, **more))
+
+
+def status_of_run(client, folder):
+    return client.get_run(folder.read().run_id).info.status
+
+
+def test_sweep_that_waits_for_no_job_is_closed_after_the_last_one(
+    lead, client, tracking, runs, capsys
+):
+    with lead() as folder:
+        pass
+    assert "attnlab sweep status 0123456789abcdef shows how it stands" in capsys.readouterr().err
+    assert status_of_run(client, folder) == "RUNNING"
+
+    write(folder, 0, "finished")
+    close_if_over(folder, tracking(), runs, None)
+    assert status_of_run(client, folder) == "RUNNING"
+    write(folder, 1, "finished")
+    close_if_over(folder, tracking(), runs, None)
+    assert status_of_run(client, folder) == "FINISHED"
+    assert folder.read().ended is not None
+    note = client.get_run(folder.read().run_id).data.tags["mlflow.note.content"]
+    assert "2 of 2 points finished, 0 failed" in note
+
+
+def test_failed_last_point_fails_the_run_and_raises_nothing(lead, client, tracking, runs):
+    with lead() as folder:
+        pass
+    write(folder, 0, "finished")
+    write(folder, 1, "failed", error="too long.")
+    close_if_over(folder, tracking(), runs, None)
+    assert status_of_run(client, folder) == "FAILED"
+
+
+def test_sweep_that_somebody_leads_is_left_to_that_process(lead, client, tracking, runs):
+    with lead() as folder:
+        write(folder, 0, "finished")
+        write(folder, 1, "finished")
+        close_if_over(folder, tracking(), runs, None)
+        assert status_of_run(client, folder) == "RUNNING"
+    # Its jobs were faster than the command that gave them to Slurm.
+    assert status_of_run(client, folder) == "FINISHED"
+
+
+def test_sweep_is_over_when_each_point_has_ended_in_this_start(lead):
+    with lead() as folder:
+        pass
+    write(folder, 0, "finished", start_of_sweep=1.0)
+    assert not is_over(folder)
+    write(folder, 1, "failed", start_of_sweep=1.0)  # it is tried again
+    assert not is_over(folder)
+    write(folder, 1, "running")
+    assert not is_over(folder)
+    write(folder, 1, "failed")
+    assert is_over(folder)
+
+
+@pytest.fixture
+def on_slurm(monkeypatch):
+    """Says which points Slurm has: {number: (id, state)}."""
+    states = {}
+    monkeypatch.setattr(sweep_state.shutil, "which", lambda program: "/usr/bin/squeue")
+    monkeypatch.setattr(SweepOnSlurm, "states", lambda self: states)
+    return states
+
+
+def test_points_stand_as_their_records_and_slurm_say(lead, on_slurm):
+    with lead() as folder:
+        write(folder, 0, "running")
+        assert state_of(folder).counts == {"running": 1, "not started": 1}
+        assert state_of(folder).goes_on
+    assert state_of(folder).counts == {"stopped": 1, "not started": 1}
+    assert not state_of(folder).goes_on
+    on_slurm.update({0: ("7_0", "RUNNING"), 1: ("7_1", "PENDING")})
+    assert state_of(folder).counts == {"running": 1, "queued": 1}
+    assert state_of(folder).goes_on
+    write(folder, 0, "finished")
+    write(folder, 1, "failed")
+    on_slurm.clear()
+    assert state_of(folder).counts == {"finished": 1, "failed": 1}
+
+
+def test_command_says_how_a_sweep_stands(lead, runs, on_slurm, capsys):
+    led = ExitStack()
+    folder = led.enter_context(lead())
+    write(folder, 0, "finished")
+    write(folder, 1, "failed", error="too long.")
+    capsys.readouterr()
+    assert main(["sweep", "status", "--runs", str(runs)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    with pytest.raises(ExperimentError, match="1 of 2 jobs failed"):
+        led.close()
+    assert lines == [
+        "sweep 0123456789abcdef (seed)",
+        "   0  finished      0:01:00  seed 1",
+        "   1  failed        0:01:00  seed 2  (too long.)",
+        "1 finished, 1 failed of 2 points; 1 process leads it",
+    ]
+    assert main(["sweep", "wait", "0123", "--runs", str(runs)]) == 1
+    assert "error: 1 of 2 points are not finished" in capsys.readouterr().err
+    write(folder, 1, "finished")
+    assert main(["sweep", "wait", "--runs", str(runs)]) == 0
+    said = capsys.readouterr().err
+    assert "2 finished of 2 points; compare them: python pipelines/compare.py sweep=0123" in said
+
+
+def test_jobs_of_a_sweep_are_cancelled_by_their_ids(
+    lead, runs, on_slurm, capsys, tmp_path, monkeypatch
+):
+    scancel = tmp_path / "scancel"
+    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/cancelled\n')
+    scancel.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with lead():
+        assert main(["sweep", "cancel", "--runs", str(runs)]) == 1
+        assert "stop the command that leads it by Ctrl-C" in capsys.readouterr().err
+    on_slurm.update({0: ("7_0", "RUNNING"), 1: ("7_1", "PENDING")})
+    assert main(["sweep", "cancel", "--runs", str(runs)]) == 0
+    assert (tmp_path / "cancelled").read_text() == "7_0 7_1\n"
+
+
+def test_command_without_a_sweep_is_a_sentence(tmp_path, capsys):
+    assert main(["sweep", "status", "--runs", str(tmp_path)]) == 1
+    assert "error: sweep: there is no sweep in" in capsys.readouterr().err
