@@ -186,6 +186,17 @@ def test_holm_matches_hand_calculation() -> None:
     assert holm([]) == []
 
 
+def test_holm_gives_what_statsmodels_gives() -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    draw = np.random.default_rng(0)
+    for count in (1, 2, 5, 28):
+        found = draw.random(count) ** 3
+        found[count // 2] = found[0]  # a tie
+        _, expected, _, _ = multipletests(found, method="holm")
+        assert holm(found.tolist()) == pytest.approx(expected, rel=1e-15)
+
+
 @pytest.mark.parametrize(
     ("count", "apart", "expected"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -21,14 +19,6 @@ from attnlab.evaluation.significance import (
 )
 
 SAMPLES, SENTENCES = 200, 150
-
-
-@pytest.fixture(autouse=True)
-def _few_objects_to_collect() -> Iterator[None]:
-    """statsmodels collects garbage at each correction, which takes a tenth of a second else."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def simulated(

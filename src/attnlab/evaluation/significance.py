@@ -300,10 +300,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     less than the one before it, or more than 1. Rejecting what is below 0.05 rejects any true
     hypothesis at all with a probability of 0.05 at most.
     """
-    # Loads pandas and scipy.stats, which take a second.
-    from statsmodels.stats.multitest import multipletests
-
-    _, corrected, _, _ = multipletests(p_values, method="holm")
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    multiplied = p[order] * np.arange(len(p), 0, -1)
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(np.maximum.accumulate(multiplied), 1.0)
     return corrected.tolist()
 
 
