@@ -16,6 +16,7 @@ from attnlab.config.signature import (
     evaluated,
     module_names,
     promised_attributes,
+    signature_of,
     takes_more_settings,
 )
 from attnlab.errors import ExperimentError, show
@@ -64,11 +65,12 @@ def construct(
     run-time arguments than it is given, and where the object lacks an attribute that all of its
     kind have.
     """
-    parameters = inspect.signature(target).parameters
+    signature = signature_of(target)
+    parameters = signature.parameters
     positional, named = _by_position(parameters, arguments)
     positional = [*first, *positional]
     try:
-        inspect.signature(target).bind(*positional, **named)
+        signature.bind(*positional, **named)
     except TypeError as error:
         given = ", ".join(arguments) or "nothing"
         raise ExperimentError(
@@ -137,7 +139,7 @@ def failure_of(error: Exception, target: type) -> str:
 
 def call(target: type[T], arguments: Mapping[str, Any]) -> T:
     """Call the constructor with arguments by name, of which it may take some by position alone."""
-    positional, named = _by_position(inspect.signature(target).parameters, arguments)
+    positional, named = _by_position(signature_of(target).parameters, arguments)
     return target(*positional, **named)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import types
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,17 @@ from attnlab.errors import show
 def plain_adapter(annotation: Any) -> TypeAdapter[Any] | None:
     """What checks plain values of this type; None for a type that no plain value has."""
     try:
-        return TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
+        return _adapter(annotation, repr(annotation))
     except (PydanticUserError, NameError):
         return None
+    except TypeError:  # an annotation with metadata that cannot be hashed
+        return _adapter.__wrapped__(annotation, "")
+
+
+@functools.cache
+def _adapter(annotation: Any, text: str) -> TypeAdapter[Any]:
+    """text: of the annotation; unions are equal in any order, which pydantic tries them in."""
+    return TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
 
 
 def validated(value: Any, adapter: TypeAdapter[Any]) -> Any:

@@ -8,6 +8,7 @@ is a setting, keyword-only or not.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
@@ -55,7 +56,7 @@ def takes_more_settings(target: type) -> bool:
     """Whether a constructor has `**kwargs`, which take any setting unchecked."""
     return any(
         parameter.kind is parameter.VAR_KEYWORD
-        for parameter in inspect.signature(target).parameters.values()
+        for parameter in signature_of(target).parameters.values()
     )
 
 
@@ -74,11 +75,25 @@ def accepted_runtime_arguments(target: type, offered: Mapping[str, Any]) -> dict
 
 
 def _named_parameters(target: type) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(target).parameters
+    parameters = signature_of(target).parameters
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in _NAMED}
 
 
-def constructor_hints(target: type) -> dict[str, Any]:
+def signature_of(target: Any) -> inspect.Signature:
+    """The signature of a class's constructor.
+
+    Raises ValueError for a class written in C that says nothing.
+    """
+    return _signature(target)
+
+
+@functools.cache  # a part is bound and built several times
+def _signature(target: type) -> inspect.Signature:
+    return inspect.signature(target)
+
+
+@functools.cache
+def constructor_hints(target: type) -> Mapping[str, Any]:
     """The annotations of a class's constructor, with a generic base's type arguments filled in.
 
     An annotation that cannot be evaluated, such as one that names an import under TYPE_CHECKING, is
@@ -90,7 +105,7 @@ def constructor_hints(target: type) -> dict[str, Any]:
         arguments |= dict(zip(variables, get_args(base), strict=False))
 
     hints = {}
-    for name, parameter in inspect.signature(target).parameters.items():
+    for name, parameter in signature_of(target).parameters.items():
         if parameter.annotation is parameter.empty:
             continue
         hint = evaluated(parameter.annotation, _namespace(target, name))

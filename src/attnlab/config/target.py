@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from attnlab.config.signature import PACKAGE, constructor_hints, runtime_arguments
+from attnlab.config.signature import PACKAGE, constructor_hints, runtime_arguments, signature_of
 
 TARGET, PARTIAL = "_target_", "_partial_"
 NOT_IMPORTED = "it cannot be imported"
@@ -30,7 +30,7 @@ def class_named(target: object, kind: type) -> type:
     if inspect.isabstract(found):
         raise ValueError(_why_abstract(found, kind))
     try:
-        inspect.signature(found)
+        signature_of(found)
     except ValueError as error:  # of a class written in C
         raise ValueError("its constructor does not say what it takes") from error
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +56,7 @@ def check(config: DictConfig) -> Experiment:
 
     Raises ExperimentError with all problems.
     """
-    values, written = plain(config), plain(config, keep_environment=True)
+    values, written = _plain_and_written(config)
     passwords = [place for place, value in leaves(written) if holds_password(value)]
     if passwords:
         raise ExperimentError(
@@ -280,19 +281,37 @@ def _of_preset(place: str, setting: str, choices: Mapping[str, str]) -> str:
     return ""
 
 
-def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
+def plain(config: DictConfig) -> dict[str, Any]:
     """The resolved config without Hydra's node, as plain containers whose keys are text.
-
-    keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written or logged: an
-        environment may hold secrets.
 
     Raises ExperimentError where an interpolation leads nowhere.
     """
-    written: Any = OmegaConf.to_container(config, resolve=False)
-    written.pop("hydra", None)
+    return _resolved(_unresolved(config))
+
+
+def _plain_and_written(config: DictConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The config as by `plain`, and as it may be written or logged.
+
+    There `${oc.env:NAME}` stands as it is, for an environment may hold secrets.
+    """
+    unresolved = _unresolved(config)
+    values = _resolved(unresolved)
+    escaped = _escaped(unresolved)
+    # Resolving takes longer than everything else here, and few configs read the environment.
+    written = deepcopy(values) if escaped == unresolved else _resolved(escaped)
+    return values, written
+
+
+def _unresolved(config: DictConfig) -> Any:
+    """The config without Hydra's node, with its interpolations."""
+    unresolved: Any = OmegaConf.to_container(config, resolve=False)
+    unresolved.pop("hydra", None)
+    return unresolved
+
+
+def _resolved(unresolved: Any) -> dict[str, Any]:
     try:
-        chosen = OmegaConf.create(_escaped(written) if keep_environment else written)
-        return _with_text_keys(OmegaConf.to_container(chosen, resolve=True))
+        return _with_text_keys(OmegaConf.to_container(OmegaConf.create(unresolved), resolve=True))
     except (OmegaConfBaseException, ValueError) as error:
         raise ExperimentError(hydra_error_sentence(error)) from error
 
