@@ -72,7 +72,10 @@ def serve(address: str) -> None:
     import importlib
     import selectors
 
+    from quick_hydra import compose_quickly
+
     before = dict(os.environ)
+    compose_quickly()
     for name in IMPORTED:
         importlib.import_module(name)
     _fill_caches()
