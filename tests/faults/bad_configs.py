@@ -92,23 +92,27 @@ class Node:
     names: tuple[str, ...]
 
 
-def compositions() -> Iterator[tuple[DictConfig, str]]:
-    """The default config of each task, and one for each further class.
+def compositions(part: int, parts: int) -> Iterator[tuple[DictConfig, str]]:
+    """The default config of each task, and one for each further class, of which a part.
 
     Each comes with the place where its faults are to be tried.
     """
+    turn = itertools.cycle(range(parts))
     with initialize_config_dir(str(CONF), version_base="1.3"):
         bases = [[], ["task=classification"]]
         targets = set()
         for base in bases:
             config = _filled(compose("config", base))
             targets |= set(_targets(OmegaConf.to_container(config)))
-            yield config, ""
+            if next(turn) == part:
+                yield config, ""
         for file in sorted(CONF.rglob("*.yaml")):
             group, target = str(file.parent.relative_to(CONF)), OmegaConf.load(file).get(TARGET)
             if target in targets or target is None:
                 continue
             targets.add(target)
+            if next(turn) != part:
+                continue
             base = bases[1 if group in ("data", "training") and _is_for_classifiers(target) else 0]
             config = _filled(compose("config", [*base, f"{group}={file.stem}"]))
             yield config, f"{group.replace('/', '.')}."
@@ -138,15 +142,15 @@ def _targets(node: Any) -> Iterator[str]:
             yield from _targets(value)
 
 
-def bad_configs() -> Iterator[tuple[DictConfig, list[Fault]]]:
-    """Configs, each with its faults.
+def bad_configs(part: int, parts: int) -> Iterator[tuple[DictConfig, list[Fault]]]:
+    """Configs, each with its faults, of which a part: every so manieth composition has its own.
 
-    Together they make each setting and each class wrong in every way once. Wrong values stand
+    All parts together make each setting and each class wrong in every way once. Wrong values stand
     together in a config; a wrong class stands alone, for it hides what is inside.
     """
     seen: set[Any] = set()
     turn = itertools.count()
-    for config, place in compositions():
+    for config, place in compositions(part, parts):
         of_settings = []
         for found in _walk(config):
             key = (
