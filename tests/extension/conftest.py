@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from command_fixtures import command, database, folder  # noqa: F401 (fixtures)
+from command_fixtures import command, database, folder, made_once  # noqa: F401 (fixtures)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import uvicorn
 import yaml
+from command_fixtures import MadeOnce
 from entry_points import PIPELINES, Command, Ended, mlflow_client, succeeded
 from lab_extras.encoders import GatedConvolutionsEncoder
 from lab_extras.metrics import Repetition
@@ -59,9 +60,10 @@ def text_of_page(folder: Path) -> str:
 
 
 @pytest.fixture
-def trained(command: Command, database: Path) -> Ended:
+def trained(command: Command, database: Path, folder: Path, made_once: MadeOnce) -> Ended:
     """A translation of foreign parts alone."""
-    return succeeded(command("train.py", SEARCH_PATH, *OWN_PARTS, *SHORT, *TRACKED))
+    arguments = (SEARCH_PATH, *OWN_PARTS, *SHORT, *TRACKED)
+    return made_once("trained", folder, lambda: succeeded(command("train.py", *arguments)))
 
 
 @pytest.mark.pictures
@@ -194,7 +196,10 @@ def test_foreign_choices_come_from_a_folder_of_configs_too(command: Command, fol
 
 def test_sweep_over_a_foreign_choice_is_compared(command: Command, database: Path) -> None:
     points = ("model/attention=dot,euclidean", "seed=1,2", "model/projection=linear")
-    arguments = (SEARCH_PATH, *points, "data=numbers", "metrics=repetition", *SHORT, *TRACKED)
+    sizes = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "search=greedy")
+    steps = ("training.max_steps=4", "training.validate_every=4", "training.batching.size=16")
+    data = ("data=numbers", "metrics=repetition")
+    arguments = (SEARCH_PATH, *points, *data, *sizes, *steps, *TRACKED)
     ended = succeeded(command("train.py", "-m", *arguments))
     assert "repetition" in ended.out.partition("Ranking by validation")[2]
 
@@ -209,11 +214,11 @@ def test_sweep_over_a_foreign_choice_is_compared(command: Command, database: Pat
 
 
 @pytest.fixture
-def tagged(command: Command, database: Path) -> Ended:
+def tagged(command: Command, database: Path, folder: Path, made_once: MadeOnce) -> Ended:
     """A model of the foreign task."""
     steps = ("training.max_steps=60", "training.validate_every=30")
-    task = ("task=tagging", *MODEL_OF_TAGGER)
-    return succeeded(command("train.py", SEARCH_PATH, *task, *steps, *TRACKED))
+    arguments = (SEARCH_PATH, "task=tagging", *MODEL_OF_TAGGER, *steps, *TRACKED)
+    return made_once("tagged", folder, lambda: succeeded(command("train.py", *arguments)))
 
 
 def test_foreign_task_trains_evaluates_and_reports(tagged: Ended, folder: Path) -> None:

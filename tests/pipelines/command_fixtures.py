@@ -11,12 +11,15 @@ import runpy
 import shutil
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from entry_points import PIPELINES, TINY, Command, Ended
 
 from blank_pictures import leave_pictures_blank
+
+MadeOnce = Callable[[str, Path, Callable[[], Ended]], Ended]
 
 
 @pytest.fixture
@@ -91,6 +94,29 @@ def command(
         return Ended(code if isinstance(code, int) else 1, printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """`made_once("name", folder, make)`: what `make` leaves in runs/, made once for a module.
+
+    The first test that asks for it makes it in its folder, and each other one gets a copy, in which
+    MLflow's database names the first folder.
+    """
+    made: dict[str, tuple[Ended, Path]] = {}
+
+    def fill(name: str, folder: Path, make: Callable[[], Ended]) -> Ended:
+        if name in made:
+            ended, kept = made[name]
+            shutil.copytree(kept, folder / "runs", dirs_exist_ok=True)
+            return ended
+        ended = make()
+        kept = tmp_path_factory.mktemp(name) / "runs"
+        shutil.copytree(folder / "runs", kept)
+        made[name] = ended, kept
+        return ended
+
+    return fill
 
 
 @pytest.fixture
