@@ -57,7 +57,7 @@ def made(
 ) -> attnlab.Attention:
     settings = part_of("attention", score).values | part_of("scope", scope).values
     settings |= NORMALISERS[normaliser].values
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     return attnlab.Attention(
         score,
         normaliser=normaliser,
@@ -555,7 +555,7 @@ def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours
 
     mlp: its bias stands at the query; without it, it is Bahdanau's score.
     """
-    torch.manual_seed(2)
+    torch.default_generator.manual_seed(2)
     peer = global_attention(D, attn_type=theirs, attn_func=normaliser).double()
     layer = attnlab.Attention(ours, query_size=D, normaliser=normaliser, **sized(ours)).double()
     if theirs == "general":
