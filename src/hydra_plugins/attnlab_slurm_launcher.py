@@ -64,8 +64,10 @@ class SlurmArrayLauncher(SlurmLauncher):
         # Not at the top: Hydra imports all plug-ins at the start of every command.
         from attnlab.errors import JobFailedError
         from attnlab.runs.slurm_jobs import SweepOnSlurm, wait_for_jobs
+        from attnlab.runs.sweep_job import led_sweep
 
-        sweep = SweepOnSlurm.led_by_this_process()
+        folder = led_sweep()
+        sweep = None if folder is None else SweepOnSlurm(folder)
         points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
         joined = {} if sweep is None else self._joined(sweep, points)
         waits = self.params["wait"]
@@ -83,8 +85,8 @@ class SlurmArrayLauncher(SlurmLauncher):
         def ended(number: int, lost: str | None) -> None:
             if sweep is not None and number in joined:
                 sweep.adopt(number)
-            if sweep is not None and lost is not None:
-                sweep.record_lost(number, points[number], lost)
+            if folder is not None and lost is not None:
+                folder.record_lost(number, points[number], lost)
             if lost is None:
                 returned[number] = _result(jobs[number], points[number])
             else:

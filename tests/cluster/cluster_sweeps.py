@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from entry_points import PIPELINES, mlflow_client, the_sweep
 from mlflow import MlflowClient
@@ -51,11 +51,19 @@ class Leader:
             raise AssertionError(f"the leader did not end: {self.said}") from None
 
 
-def environment(cluster: SlurmCluster) -> dict[str, str]:
-    """Of a command on the cluster."""
+class Cluster(Protocol):
+    """What a cluster of any kind has."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command on the cluster needs of its environment."""
+
+
+def environment(cluster: Cluster | None = None) -> dict[str, str]:
+    """Of a command on a cluster, or on none."""
     return {
         **os.environ,
-        **cluster.environment,
+        **({} if cluster is None else cluster.environment),
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
         "PYTHONPATH": str(Path(__file__).parent),  # of the callback
@@ -63,7 +71,7 @@ def environment(cluster: SlurmCluster) -> dict[str, str]:
 
 
 @contextmanager
-def leading(folder: Path, cluster: SlurmCluster, *arguments: str) -> Iterator[Leader]:
+def leading(folder: Path, cluster: Cluster, *arguments: str) -> Iterator[Leader]:
     """A sweep's leader while the block runs; it does not outlive it."""
     output = folder / f"leader-{len(list(folder.glob('leader-*')))}.txt"
     command = [*TRAIN, "-m", *arguments]

@@ -44,6 +44,7 @@ def hydra_node(name: str, *overrides: str) -> dict[str, Any]:
         (["hydra/launcher=submitit_local"], JobProcesses("local", 7)),
         (["launcher=joblib", "hydra/launcher=submitit_local"], JobProcesses("local", 7)),
         (["launcher=slurm", "launcher.workers=5"], JobProcesses("slurm", 5)),
+        (["launcher=ray", "launcher.workers=5"], JobProcesses("ray", 5)),
         (["hydra/launcher=submitit_slurm"], JobProcesses("slurm", 256)),
         (["launcher=slurm", "hydra/launcher=submitit_local"], JobProcesses("local", 7)),
     ],

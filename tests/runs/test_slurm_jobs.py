@@ -137,7 +137,7 @@ def record(sweep: SweepOnSlurm, number: int) -> JobRecord:
 
 
 def test_lost_job_that_never_started_has_a_record(sweep):
-    sweep.record_lost(1, ["seed=2"], "it was cancelled")
+    sweep._folder.record_lost(1, ["seed=2"], "it was cancelled")
     found = record(sweep, 1)
     assert (found.name, found.status, found.error) == ("seed 2", "failed", "it was cancelled")
     assert found.start_of_sweep == 5.0
@@ -149,7 +149,7 @@ def test_lost_job_keeps_the_error_that_it_reported_itself(sweep, status, error):
     sweep._folder.write_job(
         JobRecord(0, "seed 1", {}, [], status, 5.0, 6.0, "out", error=own)  # type: ignore[arg-type]
     )
-    sweep.record_lost(0, ["seed=1"], "lost")
+    sweep._folder.record_lost(0, ["seed=1"], "lost")
     assert (record(sweep, 0).status, record(sweep, 0).error) == ("failed", error)
 
 

@@ -19,8 +19,7 @@ from filelock import FileLock
 
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
-from attnlab.runs.sweep_job import FOLDER_VARIABLE
-from attnlab.runs.sweep_record import JobRecord, SweepFolder, choices_of, name_of
+from attnlab.runs.sweep_record import SweepFolder
 
 _RESULT_INTERVAL = 1.0  # seconds between two looks for files of results
 _LOOKS_A_SECOND = 50  # at most, for the sake of a network file system
@@ -172,12 +171,6 @@ class SweepOnSlurm:
     def __init__(self, folder: SweepFolder) -> None:
         self._folder = folder
 
-    @classmethod
-    def led_by_this_process(cls) -> SweepOnSlurm | None:
-        """None where the jobs are of no sweep, as in `evaluate.py -m`."""
-        path = os.environ.get(FOLDER_VARIABLE)
-        return None if path is None else cls(SweepFolder(Path(path)))
-
     def still_queued(self) -> dict[int, Submitted]:
         """Points whose jobs an earlier leader submitted and Slurm still has, by their numbers."""
         states = self.states()
@@ -220,31 +213,3 @@ class SweepOnSlurm:
         for job in self._folder.jobs():
             if job.number == number:
                 self._folder.write_job(replace(job, start_of_sweep=started))
-
-    def record_lost(self, number: int, overrides: Sequence[str], reason: str) -> None:
-        """Record the failure of a point whose job has ended without doing so itself."""
-        sweep = self._folder.read()
-        for job in self._folder.jobs(sweep.started):
-            if job.number == number:
-                if job.status == "running":
-                    lost = replace(job, status="failed", ended=time.time(), error=reason)
-                    self._folder.write_job(lost)
-                return
-
-        # It never started.
-        choices = choices_of(overrides, sweep.varies)
-        now = time.time()
-        self._folder.write_job(
-            JobRecord(
-                number=number,
-                name=name_of(choices),
-                choices=choices,
-                overrides=list(overrides),
-                status="failed",
-                start_of_sweep=sweep.started,
-                started=now,
-                output=str(self._folder.path / str(number)),
-                ended=now,
-                error=reason,
-            )
-        )

@@ -7,6 +7,7 @@ progress or the results of a sweep reads these files and no tracker.
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -143,6 +144,33 @@ class SweepFolder:
         write_json(
             self.path / "jobs" / f"{job.number}.json",
             asdict(replace(job, output=output, data=data)),
+        )
+
+    def record_lost(self, number: int, overrides: Sequence[str], reason: str) -> None:
+        """Record the failure of a point whose job has ended without doing so itself."""
+        sweep = self.read()
+        for job in self.jobs(sweep.started):
+            if job.number == number:
+                if job.status == "running":
+                    self.write_job(replace(job, status="failed", ended=time.time(), error=reason))
+                return
+
+        # It never started.
+        choices = choices_of(overrides, sweep.varies)
+        now = time.time()
+        self.write_job(
+            JobRecord(
+                number=number,
+                name=name_of(choices),
+                choices=choices,
+                overrides=list(overrides),
+                status="failed",
+                start_of_sweep=sweep.started,
+                started=now,
+                output=str(self.path / str(number)),
+                ended=now,
+                error=reason,
+            )
         )
 
     def _read_job(self, path: Path) -> JobRecord:

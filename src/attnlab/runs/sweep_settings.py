@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 Objective = Literal["quality", "training_cpu_seconds"]
 
@@ -143,31 +143,49 @@ class Slurm(Launcher):
 
 
 @dataclass(frozen=True)
+class Ray(Launcher):
+    """Each job is a task of Ray, which has `hardware.threads` processors.
+
+    address: of the cluster; null for the one that runs on this machine, or else for one of this
+        machine alone that ends with the sweep.
+    memory_gb: that a node must have free for a job; null asks for none.
+    gpus: of a job.
+    retries: of a job whose process or node died.
+    """
+
+    workers: PositiveInt
+    address: str | None
+    memory_gb: PositiveFloat | None
+    gpus: NonNegativeInt
+    retries: NonNegativeInt
+
+
+@dataclass(frozen=True)
 class JobProcesses:
     """How the jobs of a sweep run, as the node `hydra.launcher` says it.
 
     That node decides, also where `hydra/launcher=joblib` chose it and the section `launcher` says
     nothing of it.
 
-    kind: `serial`, `joblib`, `slurm`, `local` (processes of submitit on this machine), or `other`,
-        a launcher that attnlab does not know.
+    kind: `serial`, `joblib`, `slurm`, `ray`, `local` (processes of submitit on this machine), or
+        `other`, a launcher that attnlab does not know.
     workers: jobs at a time.
     waits: whether the launcher returns when the jobs have ended, and not when Slurm has them.
     """
 
-    kind: Literal["serial", "joblib", "slurm", "local", "other"]
+    kind: Literal["serial", "joblib", "slurm", "ray", "local", "other"]
     workers: int
     waits: bool = True
 
     @property
     def on_this_machine(self) -> bool:
         """Whether the jobs share its cores; of an unknown launcher it is assumed."""
-        return self.kind != "slurm"
+        return self.kind not in ("slurm", "ray")
 
     @property
     def share_terminal(self) -> bool:
-        """Whether a job's errors reach the terminal; submitit writes them to files of its own."""
-        return self.kind not in ("slurm", "local")
+        """Whether a job's errors reach the terminal; submitit and Ray write them to files."""
+        return self.kind not in ("slurm", "ray", "local")
 
 
 def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
@@ -183,6 +201,8 @@ def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
     if name in ("SlurmLauncher", "SlurmArrayLauncher"):  # of submitit, and of launcher=slurm
         waits = bool(launcher.get("wait", True))
         return JobProcesses("slurm", int(launcher["array_parallelism"]), waits)
+    if name == "RayTasksLauncher":  # of launcher=ray
+        return JobProcesses("ray", int(launcher["workers"]))
     if name == "LocalLauncher":
         return JobProcesses("local", max(1, points))
     return JobProcesses("other", os.cpu_count() or 1)

@@ -1,0 +1,146 @@
+"""Jobs of a sweep as tasks of Ray, on a cluster that is there or on this machine alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
+from typing import Any, Self
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobReturn, run_job, setup_globals
+from omegaconf import open_dict
+
+from attnlab.errors import ExperimentError
+from attnlab.runs.sweep_job import LEADER_VARIABLE
+
+# What of this process's environment a job needs; a node's own has the rest.
+_PASSED_ON = ("ATTNLAB_", "MLFLOW_", "HYDRA_", "HF_", "OMP_", "PYTHONPATH")
+
+_PATIENCE = 10.0  # seconds for a cluster to answer
+
+
+class RayTasks:
+    """A connection to Ray, for as long as the block runs.
+
+    Args:
+        address: of the cluster; None for the one that runs on this machine, or else for one of this
+            machine alone that ends with the block.
+        resources: of each task, as `ray.remote` takes them.
+        retries: of a task whose process or node died.
+
+    Raises ExperimentError where Ray is not installed, or no cluster answers.
+    """
+
+    def __init__(self, address: str | None, resources: Mapping[str, Any], retries: int) -> None:
+        self._address, self._resources, self._retries = address, dict(resources), retries
+
+    def __enter__(self) -> Self:
+        try:
+            import ray
+        except ImportError as error:
+            raise ExperimentError(
+                "launcher: Ray is not installed; pip install 'attnlab[ray]'"
+            ) from error
+        if self._address is not None:
+            _check_answers(self._address)
+        passed_on = {
+            name: value
+            for name, value in os.environ.items()
+            # Only processes of the leader's machine can watch it; Ray ends the others with it.
+            if name.startswith(_PASSED_ON) and name != LEADER_VARIABLE
+        }
+        try:
+            ray.init(
+                address=self._address,
+                include_dashboard=False if self._address is None else None,
+                # Jobs write their output to files of their own.
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                runtime_env={"env_vars": passed_on},
+            )
+        except (ConnectionError, ValueError) as error:
+            raise _no_answer(error) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import ray
+
+        ray.shutdown()
+
+    def share(self, value: Any) -> Any:
+        """A reference to a value that tasks are given in place of it, so that it is sent once."""
+        import ray
+
+        return ray.put(value)
+
+    def run(
+        self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], at_once: int
+    ) -> Iterator[tuple[int, Any, str | None]]:
+        """Call a function on the cluster, so many times at once.
+
+        Yields the number of each call that has ended, what it returned, and None; or why it has no
+        result.
+        """
+        import ray
+
+        task = ray.remote(**self._resources, max_retries=self._retries)(function)
+        waiting = list(calls)
+        running: dict[Any, int] = {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                number = waiting.pop(0)
+                running[task.remote(*calls[number])] = number
+            ended, _ = ray.wait(list(running), num_returns=1)
+            number = running.pop(ended[0])
+            try:
+                yield number, ray.get(ended[0]), None
+            except ray.exceptions.RayError as error:
+                yield number, None, f"Ray: {str(error).strip().splitlines()[-1]}"
+
+
+def _check_answers(address: str) -> None:
+    """Raise ExperimentError where nothing listens at a `host:port`; Ray would try for minutes."""
+    place = re.fullmatch(r"(?:ray://)?(?P<host>.+):(?P<port>\d+)", address)
+    if place is None:  # such as `auto`, which Ray looks up on this machine
+        return
+    try:
+        socket.create_connection((place["host"], int(place["port"])), _PATIENCE).close()
+    except OSError as error:
+        raise _no_answer(error) from error
+
+
+def _no_answer(error: Exception) -> ExperimentError:
+    reason = " ".join(str(error).split())
+    return ExperimentError(f"launcher.address: no cluster of Ray answers ({reason})")
+
+
+def run_job_of_sweep(number: int, overrides: list[str], shared: tuple[Any, ...]) -> JobReturn:
+    """Run a job of a sweep as Hydra does, in a process of Ray's.
+
+    Args:
+        number: of the point.
+        shared: Hydra's context, the command's function, the config of the sweep, and the state of
+            Hydra's singletons.
+    """
+    hydra_context, task_function, config, state = shared
+    setup_globals()
+    Singleton.set_state(state)
+    # Hydra writes into the job's config where it is composed, and relative paths count from there.
+    with chdir(config.hydra.runtime.cwd):
+        job_config = hydra_context.config_loader.load_sweep_config(config, overrides)
+        with open_dict(job_config):
+            job_config.hydra.job.id = f"{config.hydra.job.name}_{number}"
+            job_config.hydra.job.num = number
+        HydraConfig.instance().set_config(job_config)
+        return run_job(
+            hydra_context=hydra_context,
+            task_function=task_function,
+            config=job_config,
+            job_dir_key="hydra.sweep.dir",
+            job_subdir_key="hydra.sweep.subdir",
+        )
