@@ -74,7 +74,9 @@ def command(
         root.handlers.clear()  # Hydra sets up its own, on the streams of this run
         # Made once, with the stream of an earlier test
         for handler in logging.getLogger("optuna").handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream.closed:
+            if not isinstance(handler, logging.StreamHandler):
+                continue
+            if handler.stream is None or handler.stream.closed:
                 handler.stream = sys.stderr
         code: object = 0
         try:

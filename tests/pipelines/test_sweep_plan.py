@@ -105,7 +105,7 @@ def test_sweep_is_led_with_the_task_that_its_points_share(
     led: list[tuple[Any, ...]],
 ) -> None:
     command("train.py", "-m", *overrides, "seed=1,2")
-    views = [view for *_, view, _shard in led]
+    views = [view for _, _, _, _, view, *_ in led]
     assert [view.task for view in views] == [task]
 
 

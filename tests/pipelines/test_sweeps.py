@@ -293,11 +293,48 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
         ),
         (["launcher=cloud"], "launcher"),
         (["launcher=slurm"], "there is no Slurm on this machine"),
+        (["sweep=optuna", "hydra.sweeper.storage=nowhere"], "sweep.storage must be the address"),
         (
-            ["sweep=optuna", "hydra.sweeper.storage='sqlite:///optuna.db'"],
-            "hydra.sweeper.storage must be null: ",
+            ["sweep=optuna", "sweep.storage='sqlite:///none/search.db'"],
+            "sweep.storage: 'sqlite:///none/search.db' cannot be used: its folder does not exist",
         ),
-        (["sweep=optuna", "hydra.sweeper.storage=nowhere"], "hydra.sweeper.storage must be null: "),
+        (
+            ["sweep=optuna", "sweep.storage='postgresql+psycopg2://me:secret@host/name'"],
+            "sweep.storage holds a password",
+        ),
+        (
+            ["sweep=optuna", "hydra.sweeper.storage='postgresql+psycopg2://me:secret@host/name'"],
+            "hydra.sweeper.storage holds a password",
+        ),
+        (["sweep=optuna", "sweep.seeds=0"], "sweep.seeds must be"),
+        (
+            ["sweep=optuna", "sweep.seeds=3"],
+            "seed must be left out with sweep.seeds=3, which trains each setting with the seeds 1 "
+            "to 3; got seed=1,2",
+        ),
+        (["sweep=optuna", "sweep.sampler=simulated_annealing"], "sweep.sampler must be"),
+        (["sweep=optuna", "hydra/sweeper/sampler=motpe"], "hydra/sweeper/sampler must be one of"),
+        (["sweep=optuna", "sweep.pruner=early"], "sweep.pruner must be"),
+        (
+            [
+                "sweep=optuna",
+                "sweep.pruner=median",
+                "sweep.objectives=[quality,training_cpu_seconds]",
+            ],
+            "pruner must be none or null with two objectives",
+        ),
+        (
+            ["sweep=optuna", "training.gradient_clip=interval(2,1)"],
+            "training.gradient_clip must be an interval that starts below its end, got "
+            "interval(2,1)",
+        ),
+        (
+            ["sweep=optuna", "sweep.sampler=grid", "training.gradient_clip=interval(1,2)"],
+            "training.gradient_clip must be a choice(...) or a range(...) for the sampler grid",
+        ),
+        (["hydra/sweeper=optuna", "hydra.sweeper.n_trials=0"], "hydra.sweeper.n_trials must be"),
+        (["hydra/sweeper=optuna", "hydra.sweeper.seeds=two"], "hydra.sweeper.seeds must be"),
+        (["sweep=optuna", "seed=3"], "sweep=optuna needs a setting to choose, such as"),
     ],
 )
 def test_wrong_sweep_is_refused_before_the_first_job(

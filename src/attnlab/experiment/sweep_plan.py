@@ -7,6 +7,7 @@ import logging
 import math
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.config.names import setting_name
-from attnlab.errors import ExperimentError, masked_values, show
+from attnlab.errors import ExperimentError, holds_password, masked_values, show
 from attnlab.experiment.composition import check
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
@@ -31,6 +33,7 @@ from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
 
+SEED = "seed"
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
@@ -52,6 +55,21 @@ _LAUNCHERS = (
 
 
 @dataclass(frozen=True)
+class PlannedSearch:
+    """A search of our sweeper.
+
+    seeds: of each trial.
+    storage: its address; None for memory.
+    study: its name in the storage; None for the sweep's identity.
+    """
+
+    trials: int
+    seeds: int
+    storage: str | None
+    study: str | None
+
+
+@dataclass(frozen=True)
 class SweepPlan:
     """What a multirun is about to do.
 
@@ -62,6 +80,7 @@ class SweepPlan:
     points: how many there will be.
     processes: how the jobs run.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
+    search: of Optuna; None for a sweep whose points are known.
     options: the command's arguments that say where the configs are.
     verbose: `hydra.verbose`, true for all loggers, or the names of some.
     """
@@ -73,6 +92,7 @@ class SweepPlan:
     points: int
     processes: JobProcesses
     experiments: list[Experiment]
+    search: PlannedSearch | None
     options: list[str]
     verbose: bool | list[str]
 
@@ -94,12 +114,6 @@ class SweepPlan:
                 f"sweep.shard must be null with hydra/sweeper={chosen}, got {show(shard)}; "
                 "leave one of them out"
             )
-        if sweeper.get("storage") is not None:
-            raise ExperimentError(
-                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, "
-                "and the same command with more sweep.trials goes on from them; got "
-                f"{show(masked_values(sweeper['storage']))}"
-            )
         if hydra.launcher.get("wait") is False and "part" not in sweeper:
             raise ExperimentError(
                 "launcher.wait must be true where a sweeper chooses points by the results of "
@@ -110,6 +124,9 @@ class SweepPlan:
         parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
         values = [_values(override) for override in parsed]
         listed = _listed_points(parser, hydra.sweeper.get("listed"))
+        is_search = str(sweeper.get("_target_")).endswith(".OptunaSweeper")
+        if is_search:
+            _check_search(sweeper, parsed)
 
         experiments: list[Experiment] = []
         problems: list[str] = []
@@ -123,6 +140,11 @@ class SweepPlan:
         varies = varied_keys(listed)
         varies += [override.key_or_group for override in parsed if override.is_sweep_override()]
         points = int(hydra.sweeper.get("n_trials") or len(_grid(values, listed)))
+        search = None
+        if is_search:
+            search = _search(hydra.sweeper, parsed, experiments[0].config["seed"])
+            points = search.trials * search.seeds
+            varies += [SEED] if search.seeds > 1 else []
         return cls(
             overrides=[text for text in overrides if not text.startswith("sweep.shard=")],
             shard=shard,
@@ -131,6 +153,7 @@ class SweepPlan:
             points=points,
             processes=job_processes(hydra.launcher, points),
             experiments=experiments,
+            search=search,
             options=config_options(hydra),
             verbose=_verbose(hydra.verbose),
         )
@@ -153,6 +176,13 @@ class SweepPlan:
         named: dict[str, Any] = {"points": sorted(of_points), "overrides": chosen}
         if any(self.listed):
             named["listed"] = self.listed
+        if self.search is not None:
+            # Trials in memory and trials in a storage are numbered in other ways.
+            named["search"] = {
+                "seeds": self.search.seeds,
+                "study": self.search.study,
+                "is_stored": self.search.storage is not None,
+            }
         return config_digest(named)[:16]
 
     @property
@@ -197,6 +227,11 @@ class SweepPlan:
             started=0.0,
             main_metrics=self.main_metrics,
         )
+        is_shared = self.search is not None and self.search.storage is not None
+        if self.search is not None and is_shared:
+            from attnlab.runs.search_storage import open_storage  # imports Optuna
+
+            open_storage(self.search.storage)
         self._quieten_launchers()
         return lead_sweep(
             record,
@@ -205,6 +240,7 @@ class SweepPlan:
             self.processes,
             self.view,
             self.shard,
+            is_shared,
         )
 
     def _quieten_launchers(self) -> None:
@@ -223,15 +259,15 @@ def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
     """The sections of a point that decide what its job finds.
 
     How many trials a search has decides how many points there are, and nothing of each; which part
-    of them a command takes is no part of the sweep.
+    of them a command takes is no part of the sweep, nor where the trials are kept.
     """
     deciding = {}
     for name, section in values.items():
         if name not in NOT_OF_THE_IDENTITY:
             deciding[name] = section
     deciding["sweep"] = dict(values["sweep"])
-    deciding["sweep"].pop("trials", None)
-    deciding["sweep"].pop("shard", None)
+    for name in ("trials", "shard", "storage"):
+        deciding["sweep"].pop(name, None)
     return deciding
 
 
@@ -251,6 +287,63 @@ def _values(override: Override) -> list[str]:
     if isinstance(value, IntervalSweep):
         return [f"{key}={value.start}", f"{key}={value.end}"]
     return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> None:
+    """Raise ExperimentError for ranges and settings of the sweeper that no search can use.
+
+    sweeper: its node as written. What refers to the section `sweep` is checked there.
+    """
+    from attnlab.runs.search_space import SearchSpace  # imports Optuna
+
+    space = SearchSpace.of(overrides)
+    if not space.varied:
+        raise ExperimentError(
+            "sweep=optuna needs a setting to choose, such as "
+            "'training.optimizer.lr=tag(log,interval(1e-4,1e-2))'"
+        )
+    for name in ("n_trials", "n_jobs", "seeds"):
+        value = sweeper[name]
+        is_reference = isinstance(value, str) and "${" in value
+        if not is_reference and (not isinstance(value, int) or value < 1):
+            raise ExperimentError(
+                f"hydra.sweeper.{name} must be a whole number above 0, got {show(value)}"
+            )
+    if holds_password(sweeper["storage"]):
+        raise ExperimentError(
+            "hydra.sweeper.storage holds a password, which would be written down with the config; "
+            "write ${oc.env:NAME} for it"
+        )
+
+
+def _search(node: DictConfig, overrides: Sequence[Override], seed: int) -> PlannedSearch:
+    """The search of a sweeper's node, whose settings are checked.
+
+    seed: of the experiment.
+
+    Raises ExperimentError where the command gives a seed beside those of each trial, or a range
+    that the sampler cannot search.
+    """
+    seeds, keys = int(node.seeds), [override.get_key_element() for override in overrides]
+    if seeds > 1 and SEED in keys:
+        trained = f"{seed} to {seed + seeds - 1}"
+        raise ExperimentError(
+            f"{SEED} must be left out with sweep.seeds={seeds}, which trains each setting with the "
+            f"seeds {trained}; got {overrides[keys.index(SEED)].input_line}"
+        )
+
+    from attnlab.runs.search_parts import prepared_sampler, wanted_trials  # imports Optuna
+    from attnlab.runs.search_space import SearchSpace
+
+    space = SearchSpace.of(overrides)
+    sampler = instantiate(node.sampler)
+    prepared_sampler(sampler, space)  # whatever it lacks is said before the sweep's run begins
+    return PlannedSearch(
+        trials=wanted_trials(sampler, space, int(node.n_trials)),
+        seeds=seeds,
+        storage=node.storage,
+        study=node.study_name,
+    )
 
 
 def _listed_points(parser: OverridesParser, path: str | None) -> list[list[str]]:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlab.errors import ExperimentError
+from attnlab.runs.search_result import SearchResult
 from attnlab.runs.sweep_record import (
     OUTPUT,
     JobRecord,
@@ -164,3 +165,10 @@ def print_ranking(
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     console.print(table)
+
+
+def print_search(search: SearchResult) -> None:
+    """How many trials a search has, and its best settings over seeds."""
+    print(search.trials_line)
+    for line in search.lines():
+        print(f"best over seeds: {line}")

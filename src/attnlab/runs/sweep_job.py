@@ -57,6 +57,12 @@ class SweepJob:
         return {SWEEP_TAG: self.sweep.identity, **parent}
 
 
+def led_sweep() -> SweepFolder | None:
+    """The sweep that this process leads, or that it is a worker of; None where there is none."""
+    path = os.environ.get(FOLDER_VARIABLE)
+    return None if path is None else SweepFolder(Path(path))
+
+
 def current_job() -> SweepJob | None:
     """The job that this process runs; None outside of sweeps."""
     return _JOB.get()

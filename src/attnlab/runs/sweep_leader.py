@@ -22,10 +22,12 @@ from filelock import FileLock, Timeout
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
+from attnlab.runs.search_result import SearchResult
 from attnlab.runs.shared_views import View
-from attnlab.runs.sweep_display import print_ranking, showing_progress
+from attnlab.runs.sweep_display import print_ranking, print_search, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
 from attnlab.runs.sweep_leaders import Leaders, leaders_of
+from attnlab.runs.sweep_numbers import NumbersOfLeader
 from attnlab.runs.sweep_record import (
     LOCK,
     JobRecord,
@@ -48,6 +50,7 @@ def lead_sweep(
     launcher: JobProcesses,
     view: View | None = None,
     shard: str | None = None,
+    is_shared: bool = False,
 ) -> Iterator[SweepFolder]:
     """Lead a sweep, or a part of it, while the block runs its jobs.
 
@@ -55,6 +58,7 @@ def lead_sweep(
     launcher: jobs on this machine end when this process does.
     view: how MLflow shows the runs of the task of all points; None where they are of several.
     shard: the part, such as `3/8`; None for the whole sweep.
+    is_shared: whether any number of processes may lead it, since they share the trials of a search.
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
@@ -63,8 +67,10 @@ def lead_sweep(
     of_sweep = tracking.for_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     part = folder if shard is None else folder.part(part_of(shard, record.points))
+    if is_shared:
+        part = folder.part(NumbersOfLeader(folder.path, this_process()))
     before = psutil.Process().children(recursive=True)
-    leaders = Leaders(folder.path, shard)
+    leaders = Leaders(folder.path, shard, is_shared)
 
     def start_run(of_sweep: Tracking) -> Run:
         return of_sweep.start(runs_folder, folder.path, _run_record(record, view))
@@ -139,11 +145,15 @@ def _leave(
     jobs = part.jobs(record.started)
     finished = [job for job in jobs if job.status == "finished"]
     points = len(part_of(shard, record.points))
-    print(
-        f"sweep {record.identity} ({record.name}): {len(finished)} of the {points} points of part "
-        f"{shard} finished; other parts still run",
-        file=sys.stderr,
-    )
+    sweep = f"sweep {record.identity} ({record.name})"
+    if shard is None:
+        line = f"{len(finished)} points finished by this command; other commands still search"
+    else:
+        line = (
+            f"{len(finished)} of the {points} points of part {shard} finished; "
+            "other parts still run"
+        )
+    print(f"{sweep}: {line}", file=sys.stderr)
     if error is None or isinstance(error, Exception):
         _raise_failures([job for job in jobs if job.status == "failed"], points, error)
 
@@ -249,7 +259,10 @@ def _close(
     """
     # Parts may have been started at other times.
     jobs = folder.jobs(record.started if part is folder else None)
-    if len(jobs) >= record.points or (error is None and part is folder):
+    search = SearchResult.read(folder.path)
+    # A search that was pruned has fewer points than it might have had.
+    has_no_other_part = part is folder or search is not None
+    if len(jobs) >= record.points or (error is None and has_no_other_part):
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
     failed = [job for job in jobs if job.status == "failed"]
@@ -260,6 +273,9 @@ def _close(
     print(_closing_line(record, finished), file=sys.stderr)
 
     ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
+    if search is not None:
+        ended = "\n\n".join([ended, *_found_in_markdown(search)])
+        print_search(search)
     table = as_markdown(ranked, record.main_metrics)
     comparison = _comparison(run.comparison, record, finished)
     if comparison != run.comparison:  # then an earlier one holds no longer
@@ -267,6 +283,8 @@ def _close(
     run.change(comparison=comparison, result=f"{table}\n\n{ended}".strip())
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
+        if search is not None:
+            run.log_metrics(search.metrics(), best.step)
 
     if failed:
         run.finish("FAILED", _failures(failed, record.points))
@@ -274,6 +292,16 @@ def _close(
         run.finish("FAILED", error_sentence(error))
     own = {job.number for job in part.jobs()}
     _raise_failures([job for job in failed if job.number in own], record.points, error)
+
+
+def _found_in_markdown(search: SearchResult) -> list[str]:
+    """The trials and the best settings over seeds, as paragraphs."""
+    best = [f"- `{line}`" for line in search.lines()]
+    return (
+        [search.trials_line, "\n".join(["**Best over seeds:**", "", *best])]
+        if best
+        else [search.trials_line]
+    )
 
 
 def _failures(failed: Sequence[JobRecord], points: int) -> str:

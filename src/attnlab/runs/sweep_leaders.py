@@ -1,4 +1,4 @@
-"""Who leads a sweep: one process, or one for each of its parts.
+"""Who leads a sweep: one process, one for each of its parts, or any number that share a search.
 
 Every leader holds a lock in the sweep's folder for as long as it leads, so that it is seen on every
 machine, and is gone when its process is.
@@ -16,6 +16,7 @@ from attnlab.errors import ExperimentError
 from attnlab.runs.sweep_record import LOCK
 
 _GATE = "gate"
+_EQUAL = "leader"  # of several that share a search
 
 
 class Leaders:
@@ -23,11 +24,11 @@ class Leaders:
 
     folder: of the sweep.
     shard: the part that this process leads, such as `3/8`; None for a whole sweep.
+    are_equal: whether any number of processes may lead it, which share the trials of a search.
     """
 
-    def __init__(self, folder: Path, shard: str | None) -> None:
-        self._folder, self._shard = folder, shard
-        self._lock = FileLock(folder / _lock_name(shard))
+    def __init__(self, folder: Path, shard: str | None, are_equal: bool = False) -> None:
+        self._folder, self._shard, self._are_equal = folder, shard, are_equal
 
     def at_the_gate(self) -> FileLock:
         """Held by whoever comes or goes, so that they do it one after the other."""
@@ -40,8 +41,10 @@ class Leaders:
         Raises ExperimentError where another process leads the same points: two would write
         contradictory records.
         """
+        if self._are_equal:
+            self._shard = self._first_free_place()
         try:
-            held = self._lock.acquire(timeout=0)
+            held = FileLock(self._folder / _lock_name(self._shard)).acquire(timeout=0)
         except Timeout:
             raise ExperimentError(
                 f"{self._name()} is running already; wait for it, or stop it first"
@@ -57,6 +60,14 @@ class Leaders:
                     "wait for it, or stop it first"
                 )
             yield
+
+    def _first_free_place(self) -> str:
+        """`leader 1`, or the first number that no other leader has."""
+        taken = self.others()
+        number = 1
+        while f"{_EQUAL} {number}" in taken:
+            number += 1
+        return f"{_EQUAL} {number}"
 
     def others(self) -> list[str | None]:
         """The parts that other processes lead now; None stands for the whole."""
@@ -85,13 +96,20 @@ def leaders_of(folder: Path, own: str = "") -> list[str | None]:
 
 
 def _lock_name(shard: str | None) -> str:
-    return LOCK if shard is None else f"{LOCK}.{shard.replace('/', '-of-')}"
+    if shard is None:
+        return LOCK
+    return f"{LOCK}.{shard.replace('/', '-of-').replace(' ', '-')}"
 
 
 def _shard_of(lock_name: str) -> str | None:
     part = lock_name.removeprefix(LOCK).removeprefix(".")
+    if part.startswith(_EQUAL):
+        return part.replace("-", " ")
     return part.replace("-of-", "/") or None
 
 
 def _number_of_parts(shard: str | None) -> int:
+    """How many parts the sweep is divided in; 0 for a search, whose leaders share it."""
+    if shard is not None and shard.startswith(_EQUAL):
+        return 0
     return 1 if shard is None else int(shard.partition("/")[2])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -110,12 +110,12 @@ class SweepFolder:
     hydra.sweep.dir or hydra.sweep.subdir.
     """
 
-    def __init__(self, path: Path, numbers: range | None = None) -> None:
+    def __init__(self, path: Path, numbers: Container[int] | None = None) -> None:
         self.path = path
         self._runs_folder = path.parents[1]
         self._numbers = numbers
 
-    def part(self, numbers: range) -> SweepFolder:
+    def part(self, numbers: Container[int]) -> SweepFolder:
         """The same folder, whose `jobs` are those with these numbers alone."""
         return SweepFolder(self.path, numbers)
 
@@ -172,6 +172,10 @@ class SweepFolder:
                 error=reason,
             )
         )
+
+    def remove_job(self, number: int) -> None:
+        """Forget a job whose point another job has taken over."""
+        (self.path / "jobs" / f"{number}.json").unlink(missing_ok=True)
 
     def _read_job(self, path: Path) -> JobRecord:
         job = read_own_record(path, JobRecord, "remove it")

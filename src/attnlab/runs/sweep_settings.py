@@ -80,18 +80,45 @@ def part_of(shard: str | None, points: int) -> range:
     return range((number - 1) * points // parts, number * points // parts)
 
 
+Sampler = Literal["tpe", "random", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "grid"]
+Pruner = Literal["median", "percentile", "wilcoxon", "none"]
+
+
 @dataclass(frozen=True)
 class Optuna(Sweep):
     """Optuna's choice within ranges such as `training.optimizer.lr=interval(1e-4,1e-2)`.
 
-    trials: points, in all; more of them go on from those that are there.
+    trials: settings to try, in all; more of them go on from those that are there.
+    seeds: trainings of each setting, with the experiment's seed and those after it; what is
+        optimised is the mean over them.
+    sampler: of Optuna's: `tpe`, `random`, `gp` (a Gaussian process), `cmaes`, `nsgaii`, `nsgaiii`,
+        `qmc` (a quasi-random sequence), `grid` (every combination, of choices and ranges).
+    pruner: gives a setting up before all of its seeds are trained: `median` (each of its seeds so
+        far is worse than the median of the others with as many), `percentile` (worse than three
+        quarters of them), `wilcoxon` (a signed-rank test against the best one, for many seeds),
+        `none`; null is `median` with several seeds and one objective, else `none`.
     seed: of the choice; with it, and with as many workers, a repeated sweep chooses the same points
         again.
+    storage: `sqlite:///<file>.db` or `postgresql+psycopg2://...`, where the trials are kept and
+        several commands share them; null keeps them in memory.
+    study: the name of the trials in the storage; null is the identity of the sweep.
     """
 
     trials: PositiveInt
     seed: NonNegativeInt
     objectives: Annotated[list[Objective], Field(min_length=1, max_length=2)]
+    seeds: PositiveInt = 1
+    sampler: Sampler = "tpe"
+    pruner: Pruner | None = None
+    storage: Annotated[str, Field(min_length=1)] | None = None
+    study: Annotated[str, Field(min_length=1)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.pruner not in (None, "none") and len(self.objectives) > 1:
+            raise ValueError(
+                f"pruner must be none or null with two objectives, of which Optuna prunes neither; "
+                f"got {self.pruner}"
+            )
 
 
 class Launcher(ABC):
