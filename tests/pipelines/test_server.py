@@ -7,6 +7,7 @@ its pages in a real browser.
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 import shutil
@@ -19,8 +20,10 @@ import numpy as np
 import pytest
 from entry_points import ANY_ATTENTION, PIPELINES, the_sweep
 from mlflow import MlflowClient
+from optuna.trial import TrialState
 from PIL import Image
 from servers import free_port, mlflow_server, wait_for_port
+from sqlalchemy import create_engine, text
 
 from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
@@ -29,6 +32,7 @@ from attnlab.runs.shown_metrics import shown_name
 from attnlab.tasks.translation.task import Translation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from chromium import CHROMIUM, started_browser
+from made_search import Leader
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.slow
@@ -295,3 +299,23 @@ def open_artifact(page: playwright.Page, *places: str) -> None:
                     raise
             else:
                 break
+
+
+def test_leaders_of_a_search_share_a_study_in_the_database(database: str) -> None:
+    """The study is in PostgreSQL where that is installed, in a database of its own."""
+    address = database.replace("/mlflow.db", "/search.db").replace("/postgres", "/search")
+    if database.startswith("postgresql"):
+        server = create_engine(database, isolation_level="AUTOCOMMIT")
+        with server.connect() as connection:
+            connection.execute(text("CREATE DATABASE search"))
+        server.dispose()
+    one, other = (Leader(address, trials=4, sampler="random") for _ in range(2))
+    runs = [leader.search.batches(leader.launch) for leader in (one, other)]
+    for _ in itertools.zip_longest(*runs):
+        pass
+    assert one.states() == [TrialState.COMPLETE] * 4
+    assert min(len(one.points), len(other.points)) >= 3
+    again = Leader(address, trials=4).run()
+    assert again.points == []
+    for leader in (one, other, again):
+        leader.close()  # or the server waits for it

@@ -314,6 +314,15 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
         ),
         (["sweep=optuna", "sweep.sampler=simulated_annealing"], "sweep.sampler must be"),
         (["sweep=optuna", "hydra/sweeper/sampler=motpe"], "hydra/sweeper/sampler must be one of"),
+        (
+            [
+                "sweep=optuna",
+                "sweep.sampler=random",
+                "hydra.sweeper.sampler.n_startup_trials=4",
+                "training.gradient_clip=1,2",
+            ],
+            "hydra.sweeper.sampler.n_startup_trials must be null with sweep.sampler=random, got 4",
+        ),
         (["sweep=optuna", "sweep.pruner=early"], "sweep.pruner must be"),
         (
             [

@@ -4,108 +4,24 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sqlite3
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 import optuna
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 
 from attnlab.errors import ExperimentError
 from attnlab.runs import search_storage
-from attnlab.runs.search import VALUES, Search, result_of, results_of_hydra, seed_overrides
-from attnlab.runs.search_parts import (
-    named_pruner,
-    named_sampler,
-    prepared_sampler,
-    wanted_trials,
-)
-from attnlab.runs.search_space import SearchSpace
+from attnlab.runs.search import VALUES, Search, result_of, results_of_hydra
+from attnlab.runs.search_parts import named_pruner, prepared_sampler, wanted_trials
 from attnlab.runs.search_storage import Trials, open_storage, open_study
-
-SPACE = ("x=interval(0,1)", "kind=a,b", "width=8")
-
-
-def space_of(*overrides: str) -> SearchSpace:
-    return SearchSpace.of(OverridesParser.create().parse_overrides(list(overrides)))
-
-
-@dataclass
-class Job:
-    """What a launcher returns of a point."""
-
-    value: object
-
-    @property
-    def return_value(self) -> object:
-        if isinstance(self.value, Exception):
-            raise self.value
-        return self.value
-
-
-def made_quality(point: list[str]) -> object:
-    """Best at x = 1; the seeds differ, and seed 1 flatters."""
-    chosen = dict(text.split("=") for text in point)
-    luck = {"1": 0.3, "2": 0.0, "3": -0.3}[chosen.get("seed", "2")]
-    return float(chosen["x"]) + luck
-
-
-class Leader:
-    """A leader of a search, with a made objective in place of trainings.
-
-    batches: the points that it launched, as they were launched.
-    """
-
-    def __init__(
-        self,
-        storage: str | None = None,
-        *,
-        trials: int = 8,
-        seeds: int = 3,
-        workers: int = 1,
-        seed: int = 1,
-        pruner: optuna.pruners.BasePruner | None = None,
-        objective: Callable[[list[str]], object] = made_quality,
-        directions: tuple[search_storage.Direction, ...] = ("maximize",),
-        max_failure_rate: float = 1.0,
-        sampler: str = "tpe",
-    ) -> None:
-        self.space = space_of(*SPACE)
-        self.seeds, self.objective = seeds, objective
-        self.batches: list[list[list[str]]] = []
-        kept = open_storage(storage)
-        study = open_study(
-            kept,
-            "made",
-            prepared_sampler(named_sampler(sampler, seed), self.space),
-            pruner or NopPruner(),
-            directions,
-            {"seeds": seeds},
-        )
-        self.trials = Trials(study, kept, trials)
-        seed_list = seed_overrides(seeds, 1)
-        self.search = Search(self.trials, self.space, seed_list, workers, max_failure_rate)
-
-    def launch(self, points: list[list[str]]) -> list[Job]:
-        self.batches.append(points)
-        return [Job(self.objective(point)) for point in points]
-
-    def run(self) -> Leader:
-        for _ in self.search.batches(self.launch):
-            pass
-        return self
-
-    @property
-    def points(self) -> list[list[str]]:
-        return [point for batch in self.batches for point in batch]
-
-    def states(self) -> list[TrialState]:
-        return [trial.state for trial in self.trials.study.trials]
+from made_search import SPACE, Job, Leader, made_quality, space_of
 
 
 def test_value_of_a_trial_is_the_mean_over_its_seeds() -> None:
@@ -366,6 +282,15 @@ def test_storage_that_cannot_be_used_is_refused(address: str, sentence: str) -> 
     with pytest.raises(ExperimentError, match=rf"^sweep\.storage.*{sentence}") as refused:
         open_storage(address)
     assert "secret" not in str(refused.value)
+
+
+def test_database_of_mlflow_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    before = (tmp_path / "mlflow.db").read_bytes()
+    with pytest.raises(ExperimentError, match="holds the tables of another program"):
+        open_storage(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert (tmp_path / "mlflow.db").read_bytes() == before
 
 
 def test_grid_has_each_point_once_and_no_more_trials() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -12,11 +11,7 @@ from optuna.distributions import (
 )
 
 from attnlab.errors import ExperimentError
-from attnlab.runs.search_space import SearchSpace
-
-
-def space_of(*overrides: str) -> SearchSpace:
-    return SearchSpace.of(OverridesParser.create().parse_overrides(list(overrides)))
+from made_search import space_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from contextlib import ExitStack
 import pytest
 
 from attnlab.errors import ExperimentError
+from attnlab.runs.search_result import FoundSetting, SearchResult
 from attnlab.runs.sweep_leader import lead_sweep
+from attnlab.runs.sweep_numbers import PointNumbers
 from attnlab.runs.sweep_record import JobRecord, SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses, part_of
 
@@ -112,3 +114,54 @@ def test_process_with_the_same_points_is_refused(running, started, says, lead, c
         with pytest.raises(ExperimentError, match=says), lead(started):
             pass
     assert status_of_run(client, folder) == "FINISHED"
+
+
+@pytest.fixture
+def share(tracking, runs):
+    """Leads a search that any number of processes share."""
+
+    def share():
+        processes = JobProcesses("serial", 1)
+        return lead_sweep(RECORD, tracking(), runs, processes, None, None, True)
+
+    return share
+
+
+def of_search(folder, number):
+    """Write down a point that this process took and finished."""
+    taken = PointNumbers(folder).take([[f"seed={number}"]])
+    assert taken == number
+    end(folder, number)
+
+
+def test_leaders_of_a_search_are_any_number_and_the_last_one_closes_its_run(
+    share, lead, client, capsys
+):
+    with ExitStack() as last:
+        with share() as folder:
+            last.enter_context(share())
+            third = share()
+            with third:
+                pass
+            with pytest.raises(ExperimentError, match="is running already"), lead(None):
+                pass
+            of_search(folder, 0)
+        assert "other commands still search" in capsys.readouterr().err
+        assert status_of_run(client, folder) == "RUNNING"
+        of_search(folder, 1)
+        found = FoundSetting(0, ["lr=0.1"], [[1.0, 3.0]])
+        SearchResult("made", ["bleu"], 2, 1, 3, 0, [found]).write(folder.path)
+    assert status_of_run(client, folder) == "FINISHED"
+    assert folder.read().ended is not None
+    said = note(client, folder)
+    assert "4 trials: 1 complete, 3 pruned, 0 failed" in said
+    assert "bleu 2 ± 1.4 (2 seeds): lr=0.1" in said
+    assert "best over seeds: bleu 2 ± 1.4 (2 seeds): lr=0.1" in capsys.readouterr().out
+
+
+def test_search_that_starts_again_ranks_the_points_of_earlier_starts(share, client):
+    with share() as folder:
+        of_search(folder, 0)
+    with share():
+        of_search(folder, 1)
+    assert "2 of 2 points finished, 0 failed" in note(client, folder)

@@ -15,6 +15,7 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
@@ -336,7 +337,12 @@ def _search(node: DictConfig, overrides: Sequence[Override], seed: int) -> Plann
     from attnlab.runs.search_space import SearchSpace
 
     space = SearchSpace.of(overrides)
-    sampler = instantiate(node.sampler)
+    try:
+        sampler = instantiate(node.sampler)
+    except InstantiationException as error:
+        if isinstance(error.__cause__, ExperimentError):
+            raise error.__cause__ from None
+        raise
     prepared_sampler(sampler, space)  # whatever it lacks is said before the sweep's run begins
     return PlannedSearch(
         trials=wanted_trials(sampler, space, int(node.n_trials)),

@@ -40,6 +40,7 @@ _SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
     "qmc": QMCSampler,
     "grid": GridSampler,
 }
+_WITH_START = ("tpe", "gp", "cmaes")
 _LARGEST_SEED = 2**32
 
 
@@ -56,9 +57,23 @@ def without_notices() -> Iterator[None]:
         yield
 
 
-def named_sampler(name: str, seed: int) -> functools.partial[BaseSampler]:
-    """The sampler that `sweep.sampler` names; another seed can be put into it."""
-    return functools.partial(_SAMPLERS[name], seed=seed)
+def named_sampler(
+    name: str, seed: int, n_startup_trials: int | None = None
+) -> functools.partial[BaseSampler]:
+    """The sampler that `sweep.sampler` names; another seed can be put into it.
+
+    n_startup_trials: by chance, before the sampler looks at what it has found; None is its own.
+
+    Raises ExperimentError for a sampler that does not begin in this way.
+    """
+    if n_startup_trials is None:
+        return functools.partial(_SAMPLERS[name], seed=seed)
+    if name not in _WITH_START:
+        raise ExperimentError(
+            f"hydra.sweeper.sampler.n_startup_trials must be null with sweep.sampler={name}, got "
+            f"{n_startup_trials}; {', '.join(_WITH_START)} have such trials"
+        )
+    return functools.partial(_SAMPLERS[name], seed=seed, n_startup_trials=n_startup_trials)
 
 
 def named_pruner(name: str | None, seeds: int, objectives: int) -> BasePruner:

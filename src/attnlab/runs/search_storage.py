@@ -25,7 +25,7 @@ from optuna.storages import (
 )
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.engine import make_url
+from sqlalchemy import URL, create_engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked, show
@@ -71,13 +71,15 @@ def open_storage(address: str | None) -> BaseStorage:
         "sqlite": {"timeout": _PATIENCE},
         "postgresql": {"connect_timeout": _CONNECT_PATIENCE},
     }
+    connecting = limits.get(backend, {})
     # Of two leaders that create one file at a time the second one finds half of the tables.
     one_at_a_time = FileLock(f"{url.database}.lock") if backend == "sqlite" else nullcontext()
     try:
         with one_at_a_time, without_notices():
+            _check_tables(url, connecting, shown)
             return RDBStorage(
                 address,
-                engine_kwargs={"connect_args": limits.get(backend, {})},
+                engine_kwargs={"connect_args": connecting},
                 heartbeat_interval=HEARTBEAT_INTERVAL,
                 grace_period=GRACE_PERIOD,
                 heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(),
@@ -85,6 +87,20 @@ def open_storage(address: str | None) -> BaseStorage:
     except (SQLAlchemyError, ImportError, OSError, RuntimeError, ValueError) as error:
         # Optuna explains a missing driver in several lines, of which the cause names the package.
         raise ExperimentError(f"sweep.storage: {shown} cannot be used: {_reason(error)}") from error
+
+
+def _check_tables(url: URL, connecting: dict[str, Any], shown: str) -> None:
+    """Raise ExperimentError for a database of MLflow's: both keep their version in one table."""
+    engine = create_engine(url, connect_args=connecting)
+    try:
+        tables = inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    if "alembic_version" in tables and "studies" not in tables:
+        raise ExperimentError(
+            f"sweep.storage: {shown} holds the tables of another program, such as MLflow; name a "
+            "database that is the search's own"
+        )
 
 
 def _reason(error: BaseException) -> str:
