@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -275,6 +276,44 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
     succeeded(command("train.py", *OPTUNA, "sweep.objectives=[quality,training_cpu_seconds]"))
     found = (the_sweep(folder).path / "optimization_results.yaml").read_text()
     assert "solutions" in found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("database")
+def test_search_over_seeds_finds_the_best_mean_and_goes_on_from_its_storage(
+    folder: Path, command: Command
+) -> None:
+    rate = "training.optimizer.lr=interval(0.001,0.1)"
+    sweep = (
+        "-m", *TRACKED, "sweep=optuna", "sweep.trials=2", "sweep.seeds=2",
+        "sweep.storage='sqlite:///search.db'", "training.monitor=token_nll", rate,
+    )  # fmt: skip
+    ended = succeeded(command("train.py", *sweep))
+    led = the_sweep(folder)
+    jobs = led.jobs()
+    assert led.read().varies == ["training.optimizer.lr", "seed"]
+    assert [job.choices["seed"] for job in jobs] == ["1", "2", "1", "2"]
+    assert len({job.choices["training.optimizer.lr"] for job in jobs}) == 2
+
+    values = [
+        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"]
+        for job in jobs
+    ]
+    best = min(values[:2], values[2:], key=sum)  # of token_nll less is better
+    parent = mlflow_client(folder).get_run(led.read().run_id)
+    assert parent.data.metrics["search/best_mean"] == pytest.approx(sum(best) / 2)
+    assert parent.data.metrics["search/best_spread"] == pytest.approx(statistics.stdev(best))
+    assert parent.data.metrics["search/best_seeds"] == 2
+    assert "2 trials: 2 complete, 0 pruned, 0 failed" in parent.data.tags["mlflow.note.content"]
+    assert f"best over seeds: token_nll {sum(best) / 2:.4g} ± " in ended.out
+    assert len(children(folder, led.read().run_id)) == 4
+
+    # All trials are there; without the storage the same points are chosen, and not trained again.
+    ended = succeeded(command("train.py", *sweep))
+    assert "4 of 4 points finished, 0 of them trained now" in ended.err
+    in_memory = [text for text in sweep if not text.startswith("sweep.storage")]
+    ended = succeeded(command("train.py", *in_memory))
+    assert "4 of 4 points finished, 0 of them trained now" in ended.err
 
 
 @pytest.mark.parametrize(

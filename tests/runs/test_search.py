@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import sqlite3
 import statistics
@@ -12,16 +11,20 @@ from pathlib import Path
 
 import optuna
 import pytest
+from hydra.utils import instantiate
 from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.hydra_config import compose_config
 from attnlab.runs import search_storage
 from attnlab.runs.search import VALUES, Search, result_of, results_of_hydra
 from attnlab.runs.search_parts import named_pruner, prepared_sampler, wanted_trials
 from attnlab.runs.search_storage import Trials, open_storage, open_study
 from made_search import SPACE, Job, Leader, made_quality, space_of
+
+SAMPLERS = ("tpe", "random", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc")
 
 
 def test_value_of_a_trial_is_the_mean_over_its_seeds() -> None:
@@ -293,23 +296,48 @@ def test_database_of_mlflow_is_refused_and_left_as_it_is(tmp_path: Path) -> None
     assert (tmp_path / "mlflow.db").read_bytes() == before
 
 
-def test_grid_has_each_point_once_and_no_more_trials() -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ("sweep.sampler=grid",),
+        ("hydra/sweeper/sampler=grid",),
+        ("hydra/sweeper/sampler=grid", "hydra.sweeper.sampler.seed=null"),
+    ],
+    ids=" ".join,
+)
+def test_grid_has_each_point_once_and_no_more_trials(chosen: tuple[str, ...]) -> None:
     space = space_of("x=range(1,4)", "kind=a,b")
-    given = functools.partial(optuna.samplers.GridSampler, seed=1)
+    given = instantiate(compose_config(["sweep=optuna", *chosen]).hydra.sweeper.sampler)
     wanted = wanted_trials(given, space, 20)
     assert wanted == 6
     kept = open_storage(None)
     study = open_study(kept, "g", prepared_sampler(given, space), NopPruner(), ["maximize"], {})
-    chosen = []
+    launched = []
 
     def launch(points: list[list[str]]) -> list[Job]:
-        chosen.extend(points)
+        launched.extend(points)
         return [Job(1.0) for _ in points]
 
     for _ in Search(Trials(study, kept, wanted), space, [[]], 2, 1.0).batches(launch):
         pass
     points = [[f"x={x}", f"kind={kind}"] for x in (1, 2, 3) for kind in "ab"]
-    assert sorted(chosen) == sorted(points)
+    assert sorted(launched) == sorted(points)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [f"{key}={name}" for key in ("sweep.sampler", "hydra/sweeper/sampler") for name in SAMPLERS],
+)
+def test_each_sampler_of_the_config_is_made_and_follows_from_the_seed(chosen: str) -> None:
+    space = space_of("x=interval(0,1)", "y=interval(0,1)")
+    drawn = []
+    for seed in (1, 1, 2):
+        overrides = ["sweep=optuna", chosen, f"sweep.seed={seed}"]
+        given = instantiate(compose_config(overrides).hydra.sweeper.sampler)
+        study = optuna.create_study(sampler=prepared_sampler(given, space))
+        asked = [study.ask(dict(space.varied)) for _ in range(2)]
+        drawn.append([trial.params for trial in asked])
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_sampler_that_is_given_whole_is_used_as_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ _SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
     "qmc": QMCSampler,
     "grid": GridSampler,
 }
+# Their points are numbered in an order that follows from the seed.
+_OF_ONE_SEED = (QMCSampler, GridSampler)
 _WITH_START = ("tpe", "gp", "cmaes")
 _LARGEST_SEED = 2**32
 
@@ -105,13 +108,17 @@ def prepared_sampler(
     """
     if isinstance(given, BaseSampler):
         return given
+    # Hydra's own kind of partial hides what it makes where it is made partial again.
+    given = functools.partial(given.func, *given.args, **given.keywords)
     if given.func is GridSampler:
         given = functools.partial(given, space.grid())
     seed = given.keywords.get("seed")
-    # The points of a quasi-random sequence belong together: they have one seed.
-    if seed is None or given.func is QMCSampler:
-        return _made(given)
-    _made(given)  # so that what it lacks is said before the first trial
+    if given.func in _OF_ONE_SEED:
+        # Leaders that share a search must see the same points in it, also without a seed.
+        whole = _made(functools.partial(given, seed=seed or 0))
+        return SeededByTrial(lambda number: whole)
+    if seed is None:
+        seed = secrets.randbelow(_LARGEST_SEED)
     return SeededByTrial(lambda number: _made(functools.partial(given, seed=mixed(seed, number))))
 
 
