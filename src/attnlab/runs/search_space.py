@@ -1,4 +1,4 @@
-"""The space of `sweep=optuna`, from overrides such as `model.dropout=interval(0,0.5)`."""
+"""The space of `sweep=optuna`, from overrides such as `model.encoder.dropout=interval(0,0.5)`."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Trials:
         return None
 
     def _are_others_at_work(self) -> bool:
-        return bool(self._all((TrialState.RUNNING, TrialState.WAITING)))
+        return bool(self._all((TrialState.RUNNING,)))
 
     @contextmanager
     def at_work(self, open_trials: Mapping[int, object]) -> Iterator[None]:

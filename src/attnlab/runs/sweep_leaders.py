@@ -63,7 +63,7 @@ class Leaders:
 
     def _first_free_place(self) -> str:
         """`leader 1`, or the first number that no other leader has."""
-        taken = self.others()
+        taken = leaders_of(self._folder)
         number = 1
         while f"{_EQUAL} {number}" in taken:
             number += 1
@@ -71,7 +71,7 @@ class Leaders:
 
     def others(self) -> list[str | None]:
         """The parts that other processes lead now; None stands for the whole."""
-        return leaders_of(self._folder, self._lock.lock_file)
+        return leaders_of(self._folder, str(self._folder / _lock_name(self._shard)))
 
     def _name(self) -> str:
         sweep = f"the sweep {self._folder.name}"
