@@ -38,7 +38,10 @@ def lead(tracking, runs):
 def end(folder, number, status="finished"):
     """Write down how a point of the sweep ended."""
     start = folder.read().started
-    job = JobRecord(number, f"seed {number + 1}", {}, [], status, start, start, "out", ended=start)
+    choices = {"seed": str(number + 1)}
+    job = JobRecord(
+        number, f"seed {number + 1}", choices, [], status, start, start, "out", ended=start
+    )
     folder.write_job(job)
 
 
@@ -129,7 +132,7 @@ def share(tracking, runs):
 
 def of_search(folder, number):
     """Write down a point that this process took and finished."""
-    taken = PointNumbers(folder).take([[f"seed={number}"]])
+    taken = PointNumbers(folder).take([[f"seed={number + 1}"]])
     assert taken == number
     end(folder, number)
 

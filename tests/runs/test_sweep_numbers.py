@@ -8,11 +8,19 @@ import pytest
 
 from attnlab.runs import sweep_numbers
 from attnlab.runs.sweep_numbers import NumbersOfLeader, PointNumbers
-from attnlab.runs.sweep_record import JobRecord, SweepFolder
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, choices_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    folder = SweepFolder(tmp_path / "sweeps" / "one")
+    folder.write(SweepRecord("one", "a", ["a"], [], 4, None, 0.0))
+    return folder
 
 
 def job(number: int, *overrides: str) -> JobRecord:
-    return JobRecord(number, f"point {number}", {}, list(overrides), "running", 0.0, 0.0, "out")
+    choices = choices_of(overrides, ["a"])
+    return JobRecord(number, f"point {number}", choices, list(overrides), "running", 0, 0, "out")
 
 
 def test_lone_leader_numbers_its_points_from_zero() -> None:
@@ -22,9 +30,8 @@ def test_lone_leader_numbers_its_points_from_zero() -> None:
 
 
 def test_leaders_that_share_a_search_take_different_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = SweepFolder(tmp_path / "sweeps" / "one")
     starts = []
     for leader in ("host 1 0.0", "host 2 0.0", "host 1 0.0"):
         monkeypatch.setattr(sweep_numbers, "this_process", lambda leader=leader: leader)
@@ -37,11 +44,10 @@ def test_leaders_that_share_a_search_take_different_numbers(
     assert [each.number for each in folder.part(of_first).jobs()] == [4]
 
 
-def test_point_that_is_taken_up_again_loses_its_old_number(tmp_path: Path) -> None:
-    folder = SweepFolder(tmp_path / "sweeps" / "one")
+def test_point_that_is_taken_up_again_loses_its_old_number(folder: SweepFolder) -> None:
     numbers = PointNumbers(folder)
     numbers.take([["a=1"], ["a=2"]])
-    folder.write_job(job(0, "a=1"))
-    folder.write_job(job(1, "a=2"))
-    assert numbers.take([["a=2"]]) == 2
+    folder.write_job(job(0, "a=1", "sweep.trials=2"))
+    folder.write_job(job(1, "a=2", "sweep.trials=2"))
+    assert numbers.take([["a=2", "sweep.trials=3"]]) == 2
     assert [each.number for each in folder.jobs()] == [0]

@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from attnlab.files import read_own_record, write_json
 from attnlab.runs.sweep_job import led_sweep, this_process
-from attnlab.runs.sweep_record import SweepFolder
+from attnlab.runs.sweep_record import SweepFolder, choices_of
 
 _NUMBERS = "numbers.json"
 
@@ -56,9 +56,12 @@ class PointNumbers:
             blocks.append(_Block(this_process(), start, len(points)))
             write_json(path, {"blocks": [asdict(block) for block in blocks]})
 
-        # A point that a dead leader had begun gets a new number, and must not be counted twice.
+        # A point that a dead leader had begun gets a new number, and must not be counted twice. The
+        # rest of its overrides may differ, as sweep.trials does in a longer search.
+        varies = self._folder.read().varies
+        taken = [choices_of(point, varies) for point in points]
         for job in self._folder.jobs():
-            if job.number < start and job.overrides in [list(point) for point in points]:
+            if job.number < start and job.choices in taken:
                 self._folder.remove_job(job.number)
         return start
 
