@@ -141,8 +141,8 @@ def mixed(seed: int, number: int) -> int:
 class SeededByTrial(BaseSampler):
     """A sampler whose random numbers follow from the seed and from the number of the trial.
 
-    So a search that goes on does not begin to draw the same numbers again, and of several leaders no
-    two draw the same.
+    So a search that goes on does not draw the numbers of its first trials again, and of several
+    leaders no two draw the same.
 
     make: makes the sampler of the trial with a number.
     """
