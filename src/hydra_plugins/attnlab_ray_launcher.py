@@ -60,7 +60,8 @@ class RayTasksLauncher(Launcher):
         """Run the jobs on the cluster, `workers` at a time, and wait for all of them."""
         # Not at the top: Hydra imports all plug-ins at the start of every command.
         from attnlab.errors import JobFailedError
-        from attnlab.runs.ray_jobs import RayTasks, run_job_of_sweep
+        from attnlab.experiment.ray_job import run_job_of_sweep
+        from attnlab.runs.ray_jobs import RayTasks
         from attnlab.runs.sweep_job import led_sweep
 
         setup_globals()

@@ -7,13 +7,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import chdir
 from typing import Any, Self
-
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.singleton import Singleton
-from hydra.core.utils import JobReturn, run_job, setup_globals
-from omegaconf import open_dict
 
 from attnlab.errors import ExperimentError
 from attnlab.runs.sweep_job import LEADER_VARIABLE
@@ -117,30 +111,3 @@ def _check_answers(address: str) -> None:
 def _no_answer(error: Exception) -> ExperimentError:
     reason = " ".join(str(error).split())
     return ExperimentError(f"launcher.address: no cluster of Ray answers ({reason})")
-
-
-def run_job_of_sweep(number: int, overrides: list[str], shared: tuple[Any, ...]) -> JobReturn:
-    """Run a job of a sweep as Hydra does, in a process of Ray's.
-
-    Args:
-        number: of the point.
-        shared: Hydra's context, the command's function, the config of the sweep, and the state of
-            Hydra's singletons.
-    """
-    hydra_context, task_function, config, state = shared
-    setup_globals()
-    Singleton.set_state(state)
-    # Hydra writes into the job's config where it is composed, and relative paths count from there.
-    with chdir(config.hydra.runtime.cwd):
-        job_config = hydra_context.config_loader.load_sweep_config(config, overrides)
-        with open_dict(job_config):
-            job_config.hydra.job.id = f"{config.hydra.job.name}_{number}"
-            job_config.hydra.job.num = number
-        HydraConfig.instance().set_config(job_config)
-        return run_job(
-            hydra_context=hydra_context,
-            task_function=task_function,
-            config=job_config,
-            job_dir_key="hydra.sweep.dir",
-            job_subdir_key="hydra.sweep.subdir",
-        )

@@ -68,12 +68,6 @@ def current_job() -> SweepJob | None:
     return _JOB.get()
 
 
-def led_sweep() -> SweepFolder | None:
-    """The sweep that this process leads or has a job of; None outside of sweeps of trainings."""
-    path = os.environ.get(FOLDER_VARIABLE)
-    return None if path is None else SweepFolder(Path(path))
-
-
 @contextmanager
 def running(
     number: int,
