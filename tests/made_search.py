@@ -11,6 +11,7 @@ from optuna.pruners import NopPruner
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
+from attnlab.experiment.search_overrides import search_space
 from attnlab.runs.search import Search, seed_overrides
 from attnlab.runs.search_parts import named_sampler, prepared_sampler
 from attnlab.runs.search_space import SearchSpace
@@ -21,7 +22,7 @@ SPACE = ("x=interval(0,1)", "kind=a,b", "width=8")
 
 
 def space_of(*overrides: str) -> SearchSpace:
-    return SearchSpace.of(OverridesParser.create().parse_overrides(list(overrides)))
+    return search_space(OverridesParser.create().parse_overrides(list(overrides)))
 
 
 @dataclass

@@ -75,8 +75,8 @@ class OptunaSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> None:
         # Not at the top: Hydra imports all plug-ins at the start of every command.
+        from attnlab.experiment.search_overrides import search_space
         from attnlab.runs.search import Search, seed_overrides
-        from attnlab.runs.search_space import SearchSpace
         from attnlab.runs.search_storage import storage_errors
         from attnlab.runs.sweep_numbers import PointNumbers
 
@@ -88,7 +88,7 @@ class OptunaSweeper(Sweeper):
 
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         of_params = [f"{key}={value}" for key, value in self._params.items()]
-        space = SearchSpace.of(parser.parse_overrides([*of_params, *arguments]))
+        space = search_space(parser.parse_overrides([*of_params, *arguments]))
 
         with storage_errors(self._address):
             trials = self._trials(space)

@@ -295,9 +295,9 @@ def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> 
 
     sweeper: its node as written. What refers to the section `sweep` is checked there.
     """
-    from attnlab.runs.search_space import SearchSpace  # imports Optuna
+    from attnlab.experiment.search_overrides import search_space  # imports Optuna
 
-    space = SearchSpace.of(overrides)
+    space = search_space(overrides)
     if not space.varied:
         raise ExperimentError(
             "sweep=optuna needs a setting to choose, such as "
@@ -333,10 +333,10 @@ def _search(node: DictConfig, overrides: Sequence[Override], seed: int) -> Plann
             f"seeds {trained}; got {overrides[keys.index(SEED)].input_line}"
         )
 
+    from attnlab.experiment.search_overrides import search_space
     from attnlab.runs.search_parts import prepared_sampler, wanted_trials  # imports Optuna
-    from attnlab.runs.search_space import SearchSpace
 
-    space = SearchSpace.of(overrides)
+    space = search_space(overrides)
     try:
         sampler = instantiate(node.sampler)
     except InstantiationException as error:
