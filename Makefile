@@ -94,7 +94,9 @@ test-cluster: $(INSTALLED) ## sweeps and trainings on a Slurm cluster of two nod
 test-faults: $(INSTALLED) .dvc/config.local ## kills, lost servers, full disks, bad inputs (ATTNLAB_FAULTS=25: so many kills and losses of each kind)
 	$(SLOW) tests/faults
 
-check: $(INSTALLED) ## lint, formatting and types
+check: $(INSTALLED) ## lint, formatting, types and names of test files
+	@twice=$$(find tests -name 'test_*.py' | sed 's|.*/||' | sort | uniq -d); \
+	  test -z "$$twice" || { echo "pytest cannot tell two files of one name apart:" $$twice >&2; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
