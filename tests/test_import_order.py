@@ -28,6 +28,7 @@ LEVELS = {
     "terminal": 1,
     "project": 0,
     "files": 1,
+    "locks": 1,
     "config": 2,
     "data": 3,
     "model": 3,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from filelock import FileLock
-
 from attnlab.config.paths import PREPARED_DATA, check_replaceable
 from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
@@ -15,6 +13,7 @@ from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
 from attnlab.experiment.sections import PREPARE_SECTIONS
 from attnlab.files import atomic_folder, resolve_path
+from attnlab.locks import lock
 from attnlab.progress import progress_bars
 from attnlab.tasks.task import Experiment
 
@@ -47,7 +46,7 @@ def prepare_where_missing(experiment: Experiment) -> Path:
             "run the prepare stage, or choose chain=true"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    with lock(folder.with_name(f".{folder.name}.lock")):
         if not (folder / "data.json").is_file():
             write_prepared(experiment, folder)
     return folder

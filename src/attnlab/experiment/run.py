@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 import torch
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
@@ -29,6 +29,7 @@ from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.hydra_job import command_line
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
+from attnlab.locks import lock
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.run import Run, UntrackedRun
@@ -394,12 +395,12 @@ def experiment_lock(point: Path) -> Iterator[None]:
     point: the folder of the experiment, or that of its evaluation with another search; these two do
         not wait for each other.
     """
-    lock = FileLock(point / "lock")
+    of_point = lock(point / "lock")
     try:
-        held = lock.acquire(timeout=0)
+        held = of_point.acquire(timeout=0)
     except Timeout:
         print(f"another process is at {point}; waiting for it", file=sys.stderr)
-        held = lock.acquire()
+        held = of_point.acquire()
     with held:
         yield
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import requests
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage, LoggedModel, Run
 from mlflow.exceptions import MlflowException
@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
+from attnlab.locks import lock
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 from attnlab.runs.moved_store import (
     DATABASE_NAME,
@@ -105,7 +106,7 @@ class Connection:
             folder.mkdir(parents=True, exist_ok=True)
             # Two processes that create one database or experiment at the same time break each
             # other. Reading needs no lock, which a read-only folder could not have.
-            with FileLock(folder / STORE_LOCK, timeout=60) if create else nullcontext():
+            with lock(folder / STORE_LOCK, timeout=60) if create else nullcontext():
                 if self._database is not None and not self._database.exists():
                     with atomic_file(self._database) as temporary:
                         SqlAlchemyStore(

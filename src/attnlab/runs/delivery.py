@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from attnlab.errors import ExperimentError
+from attnlab.locks import lock
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import places_of_runs
 from attnlab.runs.tracking import MlflowTracking
@@ -31,7 +32,7 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
             with ExitStack() as held:
                 # An evaluation with another search has a lock of its own
                 for each in {home, place}:
-                    held.enter_context(FileLock(each / "lock").acquire(timeout=0))
+                    held.enter_context(lock(each / "lock").acquire(timeout=0))
                 run = Run.read(place)
                 if run is None or not run.pending:
                     continue

@@ -24,10 +24,11 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file, read_own_record, write_json
+from attnlab.locks import lock, locks_in
 
 # In the runs folder.
 DATABASE_NAME = "mlflow.db"
@@ -340,10 +341,10 @@ class _Store:
 
         Such a process may run in another container.
         """
-        locks = [path for pattern in _LOCKS_OF_WORK for path in self.folder.glob(pattern)]
+        locks = [path for pattern in _LOCKS_OF_WORK for path in locks_in(self.folder, pattern)]
         for path in locks:
             try:
-                with FileLock(path).acquire(timeout=0):
+                with lock(path).acquire(timeout=0):
                     pass
             except Timeout:
                 raise ExperimentError(
@@ -442,7 +443,7 @@ class _Store:
         folders = [self.folder] if self.database is None else [self.database.parent, self.folder]
         with ExitStack() as held:
             for folder in dict.fromkeys(folders):
-                held.enter_context(FileLock(folder / STORE_LOCK, timeout=_PATIENCE))
+                held.enter_context(lock(folder / STORE_LOCK, timeout=_PATIENCE))
             yield
 
     @contextmanager

@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from filelock import FileLock
-
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
+from attnlab.locks import lock
 from attnlab.runs.sweep_record import SweepFolder
 
 _RESULT_INTERVAL = 1.0  # seconds between two looks for files of results
@@ -192,7 +191,7 @@ class SweepOnSlurm:
         """Write down which jobs the points have, for a leader that comes after this one."""
         path = self._folder.path / _SUBMITTED
         # The leaders of other parts of the sweep write it, too.
-        with FileLock(path.with_suffix(".lock")):
+        with lock(path.with_suffix(".lock")):
             known = {point.number: point for point in self._submitted()}
             known |= {point.number: point for point in points}
             write_json(path, {"submitted": [asdict(point) for point in known.values()]})

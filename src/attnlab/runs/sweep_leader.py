@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
+from attnlab.locks import lock
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.search_result import SearchResult
@@ -238,7 +239,7 @@ def _close_what_was_lost(
 def _close_runs_of(job: JobRecord, tracking: Tracking, runs_folder: Path, reason: str) -> None:
     """Close the runs that the killed process of a job left open; others are closed already."""
     for place in places_of_runs(runs_folder / "points" / str(job.identity)):
-        with suppress(Timeout), FileLock(place / LOCK).acquire(timeout=0):
+        with suppress(Timeout), lock(place / LOCK).acquire(timeout=0):
             tracking.close(runs_folder, place, reason)
 
 

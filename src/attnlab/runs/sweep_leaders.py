@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, Timeout
 
 from attnlab.errors import ExperimentError
+from attnlab.locks import lock, locks_in
 from attnlab.runs.sweep_record import LOCK
 
 _GATE = "gate"
@@ -30,9 +31,9 @@ class Leaders:
     def __init__(self, folder: Path, shard: str | None, are_equal: bool = False) -> None:
         self._folder, self._shard, self._are_equal = folder, shard, are_equal
 
-    def at_the_gate(self) -> FileLock:
+    def at_the_gate(self) -> BaseFileLock:
         """Held by whoever comes or goes, so that they do it one after the other."""
-        return FileLock(self._folder / _GATE)
+        return lock(self._folder / _GATE)
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -44,7 +45,7 @@ class Leaders:
         if self._are_equal:
             self._shard = self._first_free_place()
         try:
-            held = FileLock(self._folder / _lock_name(self._shard)).acquire(timeout=0)
+            held = lock(self._folder / _lock_name(self._shard)).acquire(timeout=0)
         except Timeout:
             raise ExperimentError(
                 f"{self._name()} is running already; wait for it, or stop it first"
@@ -84,11 +85,11 @@ def leaders_of(folder: Path, own: str = "") -> list[str | None]:
     own: the path of a lock that is left out.
     """
     found = []
-    for path in sorted(folder.glob(f"{LOCK}*")):
+    for path in locks_in(folder, f"{LOCK}*"):
         if str(path) == own:
             continue
         try:
-            with FileLock(path).acquire(timeout=0):
+            with lock(path).acquire(timeout=0):
                 pass
         except Timeout:
             found.append(_shard_of(path.name))

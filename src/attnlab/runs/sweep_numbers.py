@@ -6,9 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from attnlab.files import read_own_record, write_json
+from attnlab.locks import lock
 from attnlab.runs.sweep_job import led_sweep, this_process
 from attnlab.runs.sweep_record import SweepFolder, choices_of
 
@@ -48,7 +47,7 @@ class PointNumbers:
             self._next += len(points)
             return start
         path = self._folder.path / _NUMBERS
-        with FileLock(path.with_suffix(".lock")):
+        with lock(path.with_suffix(".lock")):
             blocks = _blocks(path)
             ends = [block.start + block.count for block in blocks]
             ends += [job.number + 1 for job in self._folder.jobs()]

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from attnlab.errors import ExperimentError
+from attnlab.locks import lock
 from attnlab.runs.run import Run, Uploader
 from attnlab.runs.run_folder import places_of_runs
 from attnlab.runs.sweep_record import LOCK, JobRecord, SweepFolder
@@ -54,7 +55,7 @@ def _locked_run(
     with ExitStack() as held:
         # An evaluation with another search has a lock of its own.
         for each in {home, place}:
-            held.enter_context(FileLock(each / LOCK).acquire(timeout=0))
+            held.enter_context(lock(each / LOCK).acquire(timeout=0))
         yield Run.read(place, uploader)
 
 
