@@ -1,8 +1,25 @@
-"""Argument types of the benchmarks."""
+"""Arguments that benchmarks share, and their types."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from pathlib import Path
+
+
+def corpus_parser(description: str | None) -> ArgumentParser:
+    """The parser of a benchmark that reads the corpus of `--data`."""
+    parser = ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
+    return parser
+
+
+def add_only(parser: ArgumentParser) -> None:
+    """Add `--only`, which chooses among the contestants."""
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="those whose names have one of these in them"
+    )
 
 
 def at_least_one(text: str) -> int:

@@ -14,7 +14,6 @@ do.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -22,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import add_only, at_least_one, corpus_parser
 from attnlab_decoder import decode_job
 from configuration import ALL_PEERS, CONTESTANTS, ROOT, SHARED, WORK, Contestant, Peer
 from given_text import prepared_text
@@ -180,15 +179,8 @@ def contestants(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=[], help="those whose names have one of these in them"
-    )
+    parser = corpus_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
     parser.add_argument("--searches", nargs="+", choices=list(BEAMS), default=list(BEAMS))
     parser.add_argument("--rounds", type=at_least_one, default=3)

@@ -12,7 +12,6 @@ trainer's `fit` takes.
 
 from __future__ import annotations
 
-import argparse
 import runpy
 import sys
 import time
@@ -22,7 +21,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from arguments import at_least_one
+from arguments import at_least_one, corpus_parser
 from configuration import BAHDANAU, PRECISIONS, ROOT, WORK
 from given_text import prepared_text
 from own_process import in_own_process
@@ -96,12 +95,7 @@ def training(given: list[str]) -> tuple[dict[str, float], dict[str, int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
+    parser = corpus_parser(__doc__)
     parser.add_argument("--steps", type=at_least_one, default=454, help="454 are an epoch")
     parser.add_argument(
         "--precision", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS)

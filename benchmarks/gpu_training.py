@@ -9,12 +9,11 @@ in training.py, on the GPU, with their own batches.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import add_only, at_least_one, corpus_parser
 from configuration import (
     BAHDANAU,
     FED,
@@ -129,15 +128,8 @@ def rows_of(found: Rounds) -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=[], help="those whose names have one of these in them"
-    )
+    parser = corpus_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--sentences", nargs="+", type=at_least_one, default=[64])
     parser.add_argument("--rounds", type=at_least_one, default=1)
     parser.add_argument("--steps", type=at_least_one, default=150)

@@ -16,10 +16,9 @@ its lower one.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import at_least_one, corpus_parser
 from configuration import BAHDANAU, PRECISIONS, WORK
 from given_text import prepared_text
 from own_process import in_own_process
@@ -77,12 +76,7 @@ def bare(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
+    parser = corpus_parser(__doc__)
     parser.add_argument("--steps", type=at_least_one, default=460, help="454 are an epoch")
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument(

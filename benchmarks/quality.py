@@ -10,12 +10,11 @@ report. All of that is in the time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import at_least_one, corpus_parser
 from configuration import WORK
 from process_cost import limit_threads
 from results import Row, report
@@ -49,12 +48,7 @@ def run(experiment: str, data: Path, epochs: int, seed: int, overrides: list[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
+    parser = corpus_parser(__doc__)
     parser.add_argument(
         "--experiment", default="multi30k_bahdanau", help="the preset, as experiment of train.py"
     )

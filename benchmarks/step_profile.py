@@ -9,13 +9,12 @@ small ones look dearer than they are.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import defaultdict
 from itertools import islice
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import at_least_one, corpus_parser
 from configuration import CONTESTANTS
 from given_text import prepared_text
 from own_process import in_own_process
@@ -72,12 +71,7 @@ def profiled(overrides: list[str], prepared: Path, steps: int) -> list[tuple[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
+    parser = corpus_parser(__doc__)
     parser.add_argument(
         "--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="parts of their names"
     )

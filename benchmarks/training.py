@@ -14,12 +14,11 @@ optimiser included, validations left out, and of the tokens only real ones, `<eo
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import add_only, at_least_one, corpus_parser
 from configuration import ALL_PEERS, CONTESTANTS, WORK, Contestant, Peer
 from given_text import prepared_text
 from matrix_products import limit_name, limits
@@ -173,15 +172,8 @@ def contestants(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=[], help="those whose names have one of these in them"
-    )
+    parser = corpus_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument("--steps", type=at_least_one, default=120)

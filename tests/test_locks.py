@@ -104,8 +104,9 @@ def holder(tmp_path, monkeypatch):
 def test_lease_of_a_killed_process_is_taken_over(holder, tmp_path):
     holder.kill()
     holder.wait()
-    with locks.lock(tmp_path / "lock").acquire(timeout=20):
-        pass
+    taken = locks.lock(tmp_path / "lock")
+    with taken.acquire(timeout=20):
+        assert taken.is_locked
 
 
 def test_process_that_was_silent_for_too_long_leaves_when_it_goes_on(holder, tmp_path):

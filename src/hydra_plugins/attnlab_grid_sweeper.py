@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
-from hydra.plugins.launcher import Launcher
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
 
 from attnlab.runs.sweep_points import combined, read_points
 from attnlab.runs.sweep_settings import part_of
+from hydra_plugins.attnlab_sweeper import LaunchingSweeper
 
 
-class GridSweeper(Sweeper):
+class GridSweeper(LaunchingSweeper):
     """Hydra's basic sweeper, which can also read points from a file, and take a part of the points.
 
     A point has the same number in each part as in the whole sweep.
@@ -37,34 +32,18 @@ class GridSweeper(Sweeper):
         params: dict[str, str] | None = None,
         listed: str | None = None,
     ) -> None:
+        super().__init__(params)
         self._part = part
         self._batch_size = max_batch_size
-        self._params = params or {}
         self._listed = listed
 
-    def setup(
-        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
-    ) -> None:
-        self.config = config
-        self.hydra_context = hydra_context
-        self.launcher: Launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
-        )
-
     def sweep(self, arguments: list[str]) -> Any:
-        assert self.hydra_context is not None
-        assert self.config is not None
-        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        of_params = [f"{key}={value}" for key, value in self._params.items()]
-        points = combinations(parser, [*of_params, *arguments])
+        points = combinations(self.parser(), self.overrides(arguments))
         if self._listed is not None:
             points = combined(read_points(self._listed), points)
         numbers = part_of(self._part, len(points))
 
-        folder = Path(self.config.hydra.sweep.dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
-
+        self.write_config()
         returned = []
         size = self._batch_size or max(1, len(numbers))
         for start in range(numbers.start, numbers.stop, size):

@@ -7,13 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
-from hydra.plugins.launcher import Launcher
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
+
+from hydra_plugins.attnlab_sweeper import LaunchingSweeper
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from attnlab.runs.sweep_settings import Direction
 
 
-class OptunaSweeper(Sweeper):
+class OptunaSweeper(LaunchingSweeper):
     """A search of `n_trials` settings, each trained with `seeds` seeds, `n_jobs` points at a time.
 
     The launcher returns when all points of a batch have ended, so a batch takes as long as its
@@ -52,6 +49,7 @@ class OptunaSweeper(Sweeper):
         params: dict[str, str] | None,
         seeds: int,
     ) -> None:
+        super().__init__(params)
         self._sampler, self._pruner = sampler, pruner
         self._directions: list[Direction] = []
         if isinstance(direction, str):
@@ -61,17 +59,7 @@ class OptunaSweeper(Sweeper):
         self._address, self._study_name = storage, study_name
         self._n_trials, self._n_jobs = n_trials, n_jobs
         self._max_failure_rate = max_failure_rate
-        self._params = params or {}
         self._seeds = seeds
-
-    def setup(
-        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
-    ) -> None:
-        self.config = config
-        self.hydra_context = hydra_context
-        self.launcher: Launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
-        )
 
     def sweep(self, arguments: list[str]) -> None:
         # Not at the top: Hydra imports all plug-ins at the start of every command.
@@ -81,14 +69,8 @@ class OptunaSweeper(Sweeper):
         from attnlab.runs.sweep_numbers import PointNumbers
 
         assert self.config is not None
-        assert self.hydra_context is not None
-        folder = Path(self.config.hydra.sweep.dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
-
-        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        of_params = [f"{key}={value}" for key, value in self._params.items()]
-        space = search_space(parser.parse_overrides([*of_params, *arguments]))
+        self.write_config()
+        space = search_space(self.parser().parse_overrides(self.overrides(arguments)))
 
         with storage_errors(self._address):
             trials = self._trials(space)

@@ -84,7 +84,7 @@ def signature_of(target: Any) -> inspect.Signature:
 
     Raises ValueError for a class written in C that says nothing.
     """
-    return _signature(target)
+    return _signature(target)  # a type checker takes no class for what a cache can hash
 
 
 @functools.cache  # a part is bound and built several times

@@ -116,9 +116,7 @@ def running(
 
 def sweep_of_job_without_leader() -> SweepFolder | None:
     """The sweep that this process has run a job of, where no process need lead it."""
-    if FOLDER_VARIABLE not in os.environ or LEADER_VARIABLE in os.environ:
-        return None
-    return SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
+    return None if LEADER_VARIABLE in os.environ else led_sweep()
 
 
 def _is_queued_again(error: BaseException) -> bool:

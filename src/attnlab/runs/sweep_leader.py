@@ -297,12 +297,11 @@ def _close(
 
 def _found_in_markdown(search: SearchResult) -> list[str]:
     """The trials and the best settings over seeds, as paragraphs."""
+    paragraphs = [search.trials_line]
     best = [f"- `{line}`" for line in search.lines()]
-    return (
-        [search.trials_line, "\n".join(["**Best over seeds:**", "", *best])]
-        if best
-        else [search.trials_line]
-    )
+    if best:
+        paragraphs.append("\n".join(["**Best over seeds:**", "", *best]))
+    return paragraphs
 
 
 def _failures(failed: Sequence[JobRecord], points: int) -> str:

@@ -87,7 +87,6 @@ def _state(job: JobRecord | None, on_slurm: bool, is_led: bool, record: SweepRec
     if on_slurm:
         return QUEUED
     # What failed in an earlier start is tried again in this one.
-    is_old_failure = job is not None and job.status == FAILED and is_led
-    if is_old_failure and job is not None and job.start_of_sweep != record.started:
+    if job is None or (is_led and job.status == FAILED and job.start_of_sweep != record.started):
         return WAITING
-    return WAITING if job is None else job.status
+    return job.status

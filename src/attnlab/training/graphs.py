@@ -127,10 +127,10 @@ class GraphedPasses:
 
     def _captured(self, batch: Batch) -> TensorPass:
         """The pass over batches of this one's shape as a graph."""
-        if self._pool is None and torch.cuda.is_available():
-            self._pool = torch.cuda.graph_pool_handle()
         # A graph is only replayed after the step of another one has ended, so all share their
         # memory.
+        if self._pool is None and torch.cuda.is_available():
+            self._pool = torch.cuda.graph_pool_handle()
         passed = TensorPass(self._model)
         # A graph reads the weights at each replay; a cast copy that autocast keeps would be old.
         kind = batch.source.device.type
