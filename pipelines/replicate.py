@@ -4,11 +4,13 @@
     python pipelines/replicate.py scan --seeds 5 data.path=<folder with the corpora>
     python pipelines/replicate.py my_study.yaml
     python pipelines/replicate.py 01_bottleneck launcher=joblib launcher.workers=4
+    python pipelines/replicate.py 01_bottleneck --into docs --judge
 
 The studies are the files of pipelines/studies; without a name it lists them. Writes
-runs/studies/<name> (rows.csv, figure.png, result.json), and the page of all claims, or of all
-replications, beside it. What is trained already is not trained again. With a launcher the points
-are trained as a sweep; `sweep.shard=3/8` trains a part of them.
+runs/studies/<name> (rows.csv, sentences.csv, figure.png, result.json), and the page of all claims,
+or of all replications, beside it. What is trained already is not trained again. With a launcher the
+points are trained as a sweep; `sweep.shard=3/8` trains a part of them. `--judge` trains and
+measures nothing: it judges the rows that lie there; without a name those of all studies.
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ if __name__ == "__main__":
         help="the folder for pages and files (%(default)s)",
     )
     parser.add_argument(
+        "--judge", action="store_true", help="judge the rows of the folder anew, without a training"
+    )
+    parser.add_argument(
         "settings",
         nargs="*",
         help="settings of all experiments, such as data.path=... or hardware.threads=1, and of a "
@@ -51,32 +56,42 @@ if __name__ == "__main__":
     )
     arguments = parser.parse_intermixed_args()
     with report_user_errors():
+        from attnlab.studies.judge_all import judge_all
         from attnlab.studies.study import (
-            conditions,
             find_study,
-            measure,
+            judge,
+            measurements_of,
+            read_measurements,
             read_study,
             show_result,
-            write_result,
+            write_measurements,
         )
         from attnlab.studies.study_page import write_page
         from attnlab.studies.study_sweep import is_of_sweep, train_as_sweep
 
+        if arguments.judge and not arguments.name:
+            judge_all(arguments.into)
+            sys.exit()
         path = find_study(arguments.name)
         study = read_study(path)
         folder = arguments.into / "studies" / path.stem
         settings = [text for text in arguments.settings if not is_of_sweep(text)]
         of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
-        points = study.points(arguments.seeds, settings)  # all checked before one runs
-        if of_sweep:
-            train_as_sweep(points, of_sweep, folder)
-        missing = sum(not point.is_trained for point in points) if of_sweep else 0
-        if missing:  # they are in other parts
-            print(f"{missing} of {len(points)} points are not trained yet, so nothing is measured")
-            sys.exit()
-        rows = measure(study, points)  # trains what is missing
-        result = study.result(rows) | conditions(points, settings)
-        write_result(study, rows, result, folder)
+        if arguments.judge:
+            measurements = read_measurements(folder)
+        else:
+            points = study.points(arguments.seeds, settings)  # all checked before one runs
+            if of_sweep:
+                train_as_sweep(points, of_sweep, folder)
+            missing = sum(not point.is_trained for point in points) if of_sweep else 0
+            if missing:  # they are in other parts
+                print(
+                    f"{missing} of {len(points)} points are not trained yet, so nothing is measured"
+                )
+                sys.exit()
+            measurements = measurements_of(study, path, points, settings)  # trains what is missing
+            write_measurements(measurements, folder)
+        result = judge(study, path, measurements, folder)
         show_result(study, result, folder)
         page = write_page(path, arguments.into)  # of all claims, or all replications
         if page is not None:

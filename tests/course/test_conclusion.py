@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.course.check import check
-from attnlab.course.conclusion import verdict_on
+from attnlab.course.conclusion import Interval, verdict_on
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.measures import Measure
-from attnlab.studies.verdicts import Interval
 from made_sweep import write_sweep
 
 # Shares of right sentences: the first is far better than the third, and as good as the second.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from test_refusals import left
 import attnlab.config.identity
 from attnlab.config.identity import Code
 from attnlab.studies.measurements import AXES, MEASUREMENTS
+from attnlab.studies.sentence_scatter import read_covariances
 from attnlab.studies.study import STUDIES, read_study
 
 SMALL = (
@@ -67,23 +69,45 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     assert "is finished already" not in first.err
     assert second.err.count("is finished already") == 4
     files = sorted(path.name for path in Path("first/studies/mine").iterdir())
-    assert files == ["figure.png", "result.json", "rows.csv"]
-    for file in files:
-        assert (
-            Path("first/studies/mine", file).read_bytes()
-            == Path("second/studies/mine", file).read_bytes()
-        )
+    assert files == ["figure.png", "result.json", "rows.csv", "sentences.csv"]
+    assert differing("first", "second") == []
     result = json.loads(Path("first/studies/mine/result.json").read_text(encoding="utf-8"))
     (expectation,) = result["expectations"]
     assert expectation[1] == "token NLL"
-    assert expectation[3] == "above 0"
-    assert expectation[4] in ("holds", "does not hold", "undecided")
+    assert expectation[3:5] == ["above 0", "Welch's t, 2 seeds"]
     assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
     assert (result["run_seeds"], result["verdict"], len(result["table"])) == (
         2,
         "fewer than 3 seeds",
         2,
     )
+    assert result["registered"]["commit"] == ""
+    assert not result["registered"]["before"]
+    # The sentences' scatter: of exact matches, which are at 0 after two steps, and of others.
+    scatter = read_covariances(Path("first/studies/mine/sentences.csv"))
+    assert scatter.sentences == 40
+    assert scatter.of_difference("chrf", "none", "general") is not None
+    assert scatter.of_difference("chrf", "none", "none").variance == pytest.approx(0, abs=1e-12)
+
+    shutil.copytree("first", "third")
+    succeeded(command("replicate.py", "mine.yaml", "--into", "third", "--judge"))
+    assert differing("first", "third") == []
+    Path("third/studies/mine/rows.csv").unlink()
+    refused = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
+    assert refused.code == 1
+    assert "--judge needs the rows of a study that was run" in refused.err
+
+
+def differing(first: str, second: str) -> list[str]:
+    """The files of a study that differ between two folders of pages."""
+    folders = Path(first, "studies", "mine"), Path(second, "studies", "mine")
+    names = [sorted(path.name for path in folder.iterdir()) for folder in folders]
+    assert names[0] == names[1]
+    return [
+        name
+        for name in names[0]
+        if (folders[0] / name).read_bytes() != (folders[1] / name).read_bytes()
+    ]
 
 
 @pytest.mark.slow
@@ -210,7 +234,7 @@ MISTAKES = {
     "key": (
         {"stps": 3},
         ("mine.yaml",),
-        "mine.yaml: stps is not a setting; the config has: differs, ",
+        "mine.yaml: stps is not a setting; the config has: comparable, ",
     ),
     "measurement": (
         {"measurement": "foo"},

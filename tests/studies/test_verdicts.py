@@ -1,27 +1,27 @@
-"""Verdicts of studies: intervals over seeds, expectations, published figures, and their page."""
+"""Verdicts of studies: what expectations find, which seeds count, published figures, the page."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from attnlab.errors import ExperimentError
+from attnlab.evaluation.significance import holm
+from attnlab.studies.expectations import Expectation, Outcome, Published, Reached, finding_of_p
+from attnlab.studies.measured_rows import Learnt, MeasuredRows, SentenceCovariances
 from attnlab.studies.study import Study
-from attnlab.studies.study_page import KINDS, ShownStudy, study_page
-from attnlab.studies.verdicts import (
-    Expectation,
-    Published,
-    mean_interval,
-    values_of,
-    verdict_on_claim,
-    verdict_on_replication,
-    welch_interval,
-)
+from attnlab.studies.study_page import KINDS, ShownStudy, study_page, verdicts_of
+from attnlab.studies.verdicts import outcomes_of_family, verdict_on_claim, verdict_on_replication
+
+Row = dict[str, Any]
 
 
-def rows(**systems: list[float]) -> list[dict[str, Any]]:
+def rows(**systems: list[float]) -> list[Row]:
     return [
         {"system": name, "seed": seed, "at": None, "bleu": value, "aer": value / 100, "tau": value}
         for name, values in systems.items()
@@ -29,26 +29,15 @@ def rows(**systems: list[float]) -> list[dict[str, Any]]:
     ]
 
 
+def measured(found: Sequence[Row], **settings: Any) -> MeasuredRows:
+    models = dict.fromkeys(row["system"].partition(":")[0] for row in found)
+    return MeasuredRows(found, list(models), **settings)
+
+
 FOUND = rows(
-    good=[30, 31, 32], near=[30.1, 31.2, 31.9], bad=[20, 22, 21], wild=[10, 50, 30], one=[40]
-)
-
-
-def test_interval_of_a_mean_is_students() -> None:
-    found = mean_interval([30, 31, 32])
-    assert (found.mean, found.low, found.high) == pytest.approx(
-        (31, 31 - 4.3027 / 3**0.5, 31 + 4.3027 / 3**0.5), 1e-4
-    )
-    assert mean_interval([5.0]).low is None
-    assert mean_interval([5.0, 5.0]).low == 5
-
-
-def test_interval_of_a_difference_is_welchs() -> None:
-    ours, theirs = [30, 31, 32, 34], [20, 25, 21]
-    found, expected = welch_interval(ours, theirs), stats.ttest_ind(ours, theirs, equal_var=False)
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    alike = welch_interval([2, 2], [1, 1])
-    assert (alike.low, alike.high) == (1, 1)
+    good=[30, 31, 32], near=[30.1, 31.2, 31.9], bad=[20, 22, 21], wild=[10, 50, 30], one=[40],
+    still=[31, 31, 31], motionless=[31, 31, 31],
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -65,67 +54,297 @@ def test_interval_of_a_difference_is_welchs() -> None:
         ("good", "wild", 0, 3, "undecided"),
         ("good", 25.0, 0, None, "holds"),
         ("good", 35.0, 0, None, "does not hold"),
+        ("still", "motionless", 0, 3, "undecided"),
+        ("still", "motionless", 0, None, "undecided"),
+        ("still", 25.0, 0, None, "undecided"),
     ],
 )
-def test_expectation_holds_where_its_whole_interval_does(
+def test_expectation_is_decided_by_the_p_of_its_side(
     more: str, less: str | float, by: float, within: float | None, outcome: str
 ) -> None:
-    assert Expectation("", "bleu", more, less, by, within).outcome(FOUND) == outcome
+    finding = Expectation("", "bleu", more, less, by, within).finding(measured(FOUND))
+    assert finding.outcome() == outcome
+
+
+def test_alike_is_shown_with_the_interval_of_two_one_sided_tests() -> None:
+    finding = Expectation("", "bleu", "good", "near", within=3).finding(measured(FOUND))
+    expected = stats.ttest_ind([30, 31, 32], [30.1, 31.2, 31.9], equal_var=False)
+    assert (finding.low, finding.high) == pytest.approx(tuple(expected.confidence_interval(0.9)))
+    assert finding.confidence == pytest.approx(0.9)
+
+
+def parts(name: str, **of_parts: list[float]) -> list[Row]:
+    found = rows(**of_parts)
+    return [row | {"system": f"{name}: {row['system']}"} for row in found]
+
+
+def test_two_measures_of_one_model_are_paired_by_seed() -> None:
+    """Seeds differ by much, the two measures of each seed by little."""
+    found = [
+        *parts("dates", attention=[80, 90, 70], gradient=[81, 91.5, 71.2]),
+        *parts("copy", attention=[80, 90, 70]),
+    ]
+    paired = Expectation("", "bleu", "dates: gradient", "dates: attention").finding(measured(found))
+    apart = Expectation("", "bleu", "dates: gradient", "copy: attention").finding(measured(found))
+    assert paired.p == pytest.approx(stats.ttest_1samp([1.0, 1.5, 1.2], 0).pvalue)
+    assert paired.outcome() == "holds"
+    assert apart.outcome() == "undecided"
+    assert "paired" in paired.method
+    assert "Welch" in apart.method
+
+
+def test_places_of_one_model_are_paired_too() -> None:
+    found = [
+        {"system": "dot", "seed": seed, "at": at, "bleu": 90.0 - seed * 10 - at + seed / 10 * at}
+        for seed in (1, 2, 3)
+        for at in (5, 10)
+    ]
+    finding = Expectation("", "bleu", "dot @ 5", "dot @ 10").finding(measured(found))
+    assert finding.method == "paired t, 3 seeds"
+
+
+def test_model_of_a_part_is_the_longest_name_that_it_begins_with() -> None:
+    found = measured(FOUND)
+    found._models = ["simple", "simple: LSTM"]
+    assert found.model_of("simple: LSTM: uniform @ 5") == "simple: LSTM"
+    assert found.model_of("simple: GRU") == "simple"
+
+
+LEARNING = rows(steady=[30, 31, 32, 31], collapsing=[30.2, 31.1, 2, 31.8])
+THRESHOLD = Learnt("bleu", 20)
+
+
+def test_means_are_over_the_seeds_that_learnt() -> None:
+    found = measured(LEARNING, learnt=THRESHOLD)
+    finding = Expectation("", "bleu", "steady", "collapsing", within=3).finding(found)
+    expected = stats.ttest_ind([30, 31, 32, 31], [30.2, 31.1, 31.8], equal_var=False)
+    assert (finding.low, finding.high) == pytest.approx(tuple(expected.confidence_interval(0.9)))
+    assert finding.outcome() == "holds"
+    assert found.share_that_learnt("collapsing").count == 3
+    everyone = Expectation("", "bleu", "steady", "collapsing", within=3).finding(measured(LEARNING))
+    assert everyone.outcome() == "undecided"
+
+
+def test_threshold_of_a_measure_where_less_is_better_is_a_most() -> None:
+    found = measured(LEARNING, learnt=Learnt("aer", 0.2))
+    assert found.learnt_by_seed("collapsing") == {1: False, 2: False, 3: True, 4: False}
+
+
+def test_system_without_a_seed_that_learnt_is_not_compared() -> None:
+    found = measured(LEARNING, learnt=Learnt("bleu", 31.9))
+    finding = Expectation("", "bleu", "steady", "collapsing").finding(found)
+    assert (finding.value, finding.p) == (None, None)
+    assert finding.method == "not tested: no seed learnt"
+
+
+@pytest.mark.parametrize(("same_seeds", "p"), [(False, 1 / 126), (True, 1 / 16)])
+def test_shares_that_learnt_are_compared_as_counts(same_seeds: bool, p: float) -> None:
+    found = measured(rows(without=[1, 2, 1, 3, 2], remedy=[30, 31, 30, 29, 31]), learnt=THRESHOLD)
+    expected = Expectation("", "learnt", "remedy", "without", same_seeds=same_seeds)
+    finding = expected.finding(found)
+    assert finding.value == 1.0
+    assert finding.p == pytest.approx(p)
+
+
+def test_share_that_learnt_is_compared_with_a_number() -> None:
+    found = measured(rows(dot=[30] * 9 + [1]), learnt=THRESHOLD)
+    finding = Expectation("", "learnt", "dot", 0.5).finding(found)
+    assert finding.p == pytest.approx(22 / 1024)
+    assert finding.outcome() == "holds"
+    fewer = Expectation("", "learnt", "dot", 0.5, by=0.2).finding(found)
+    assert fewer.outcome() == "undecided"
+
+
+def test_scatter_of_the_sentences_makes_a_difference_less_certain() -> None:
+    covariances = {("good", "good"): 4.0, ("bad", "bad"): 4.0, ("good", "bad"): 1.0}
+    covariances["bad", "good"] = 1.0
+    sentences = SentenceCovariances({"bleu": covariances}, sentences=100)
+    expected = Expectation("", "bleu", "good", "bad")
+    finding = expected.finding(measured(FOUND, sentences=sentences))
+    parts_of_variance = [(1 / 3, 2), (1 / 3, 2), (6.0, 99)]
+    total = sum(variance for variance, _ in parts_of_variance)
+    degrees = total**2 / sum(variance**2 / degree for variance, degree in parts_of_variance)
+    assert finding.p == pytest.approx(2 * stats.t.sf(10 / math.sqrt(total), degrees))
+    assert finding.method == "Welch's t, 3 seeds, 100 sentences"
 
 
 @pytest.mark.parametrize(
     ("measure", "value", "tolerance", "reached"),
     [
-        ("bleu", 31.5, 0.5, True),
-        ("bleu", 31.6, 0.5, False),
-        ("bleu", 10.0, 0.5, True),  # better is reached
-        ("aer", 0.30, 0.02, True),
-        ("aer", 0.25, 0.02, False),
-        ("aer", 0.50, 0.02, True),
-        ("tau", 10.0, 0.5, False),  # no direction is better
-        ("tau", 30.6, 0.5, True),
+        ("bleu", 31.5, 0.5, "yes"),
+        ("bleu", 31.6, 0.5, "undecided"),
+        ("bleu", 40.0, 0.5, "no"),
+        ("bleu", 10.0, 0.5, "yes"),  # better is reached
+        ("aer", 0.30, 0.02, "yes"),
+        ("aer", 0.25, 0.02, "no"),
+        ("aer", 0.50, 0.02, "yes"),
+        ("tau", 10.0, 0.5, "no"),  # no direction is better
+        ("tau", 30.6, 0.5, "yes"),
     ],
 )
 def test_published_figure_is_reached_within_its_tolerance_or_better(
-    measure: str, value: float, tolerance: float, reached: bool
+    measure: str, value: float, tolerance: float, reached: str
 ) -> None:
-    assert Published("good", measure, value, tolerance).is_reached(FOUND) is reached
+    assert Published("good", measure, value, tolerance).reached(measured(FOUND)) == reached
 
 
-def test_verdicts_follow_from_their_parts() -> None:
-    assert verdict_on_claim(["holds", "holds"]) == "holds"
-    assert (
-        verdict_on_claim(["holds", "does not hold"])
-        == verdict_on_claim(["holds", "undecided"])
-        == "holds in part"
-    )
-    assert verdict_on_claim(["undecided", "does not hold"]) == "does not hold"
-    assert verdict_on_claim(["undecided"]) == "undecided"
-    assert verdict_on_replication([True, True], ["undecided"]) == "reproduced"
-    assert (
-        verdict_on_replication([True, False], ["holds"])
-        == verdict_on_replication([], ["holds"])
-        == "direction only"
-    )
-    assert (
-        verdict_on_replication([False], ["undecided"])
-        == verdict_on_replication([False], [])
-        == "not reproduced"
-    )
+def test_p_values_of_a_family_are_corrected_once() -> None:
+    p_values = [0.01, 0.02, 0.04]
+    findings = [finding_of_p(p, 1.0) for p in p_values[:2]] + [
+        finding_of_p(None, None),
+        finding_of_p(1.0, 0.04),
+    ]
+    assert holm(p_values) == pytest.approx([0.03, 0.04, 0.04])
+    assert outcomes_of_family(findings) == ["holds", "holds", "undecided", "does not hold"]
+    assert outcomes_of_family([*findings, finding_of_p(0.03, 1.0)]) == ["holds", *["undecided"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "does not hold"], "depends on the score"),
+        (["holds", "undecided"], "undecided"),
+        (["undecided", "does not hold"], "does not hold"),
+        (["undecided"], "undecided"),
+        ([], "undecided"),
+    ],
+)
+def test_verdict_on_a_claim(outcomes: list[Outcome], verdict: str) -> None:
+    assert verdict_on_claim(outcomes, "the score") == verdict
+
+
+@pytest.mark.parametrize(
+    ("reached", "outcomes", "is_comparable", "verdict"),
+    [
+        (["yes", "yes"], ["undecided"], True, "reproduced"),
+        (["yes", "yes"], ["does not hold"], True, "contradicted"),
+        (["yes", "yes"], ["holds"], False, "direction reproduced"),
+        (["yes", "no"], ["holds"], True, "direction reproduced"),
+        (["no"], ["does not hold"], False, "contradicted"),
+        (["no"], ["undecided"], False, "undecided"),
+        (["yes"], [], False, "not comparable"),
+        (["no"], [], True, "contradicted"),
+        (["undecided"], [], True, "undecided"),
+    ],
+)
+def test_verdict_on_a_replication(
+    reached: list[Reached], outcomes: list[Outcome], is_comparable: bool, verdict: str
+) -> None:
+    assert verdict_on_replication(reached, outcomes, is_comparable) == verdict
 
 
 def test_values_are_those_of_a_system_at_a_place() -> None:
-    measured = [
-        {"system": "dot", "seed": 1, "at": 5, "bleu": 1.0},
-        {"system": "dot", "seed": 1, "at": 10, "bleu": 2.0},
-    ]
-    assert values_of(measured, "dot @ 10", "bleu") == [2.0]
+    found = measured(
+        [
+            {"system": "dot", "seed": 1, "at": 5, "bleu": 1.0},
+            {"system": "dot", "seed": 1, "at": 10, "bleu": 2.0},
+        ]
+    )
+    assert found.by_seed("dot @ 10", "bleu") == {1: 2.0}
     with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; it has dot @ 5, dot @ 10"):
-        values_of(measured, "dot @ 7", "bleu")
+        found.by_seed("dot @ 7", "bleu")
+
+
+def study(**settings: Any) -> Study:
+    defaults: dict[str, Any] = {
+        "title": "Some claim",
+        "text": "",
+        "systems": {name: [] for name in ("good", "bad", "near")},
+        "settings": [],
+        "measures": ["bleu"],
+    }
+    return Study(**(defaults | settings))
+
+
+@pytest.mark.parametrize(
+    ("expect", "settings", "message"),
+    [
+        ([Expectation("", "bleu", "good", "bad")] * 2, {}, "primary: true"),
+        ([Expectation("", "bleu", "good", "bad", primary=True)] * 2, {}, "depends_on must say"),
+        ([Expectation("", "bleu", "good", "near", within=1)], {}, "learnt must say"),
+        ([Expectation("", "learnt", "good", "near")], {}, "needs the study's learnt"),
+        ([], {"learnt": {"bleu": 1.0, "aer": 0.5}}, "one measure, got bleu, aer"),
+    ],
+)
+def test_study_that_could_not_be_judged_is_refused(
+    expect: list[Expectation], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        study(expect=expect, **settings)
+
+
+def test_table_has_the_share_that_learnt_and_cuts_intervals_at_the_range() -> None:
+    systems = {name: [] for name in ("steady", "collapsing")}
+    judged = study(systems=systems, learnt={"bleu": 20.0})
+    found = rows(steady=[99, 100, 93, 100], collapsing=[30, 31, 2, 31])
+    result = judged.result(found)
+    assert result["headings"] == ["system", "seeds that learnt", "BLEU ↑"]
+    assert result["table"][0][1] == "4 of 4 (0.40 to 1.00)"
+    assert result["table"][0][2].endswith("to 100.00; median 99.50)")
+    assert result["table"][1][1] == "3 of 4 (0.19 to 0.99)"
+    assert result["table"][1][2].startswith("30.67 (")
+
+
+def shown(name: str, values: dict[str, list[float]], **settings: Any) -> ShownStudy:
+    expect = [Expectation("good is better", "bleu", "good", "bad")]
+    judged = study(expect=expect, **settings)
+    conditions = {"run_seeds": 3, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
+    return ShownStudy(name, judged, judged.result(rows(**values)) | conditions)
+
+
+def test_family_is_corrected_on_the_page_of_all_studies() -> None:
+    """Alone each of the two is certain at 0.05; together only the clear one is."""
+    clear = shown("clear", {"good": [30, 31, 32], "bad": [20, 22, 21]}, family="claims")
+    close = shown("close", {"good": [30, 31, 32], "bad": [28, 28.2, 27.8]}, family="claims")
+    p = close.findings[0].p
+    assert p is not None
+    assert 0.025 < p < 0.05
+    many = [shown(f"{number}", {"good": [1, 2, 3], "bad": [1, 3, 2.5]}, family="claims")
+            for number in range(3)]  # fmt: skip
+    assert verdicts_of([clear, close])["close"].words == "holds"
+    verdicts = verdicts_of([clear, close, *many])
+    assert verdicts["clear"].words == "holds"
+    assert verdicts["close"].words == "undecided"
+    assert verdicts["close"].outcomes == ["undecided"]
 
 
 def test_page_lists_studies_that_were_not_run() -> None:
-    study = Study("Some claim", "", systems={"dot": []}, settings=[], measures=["bleu"])
-    page = study_page(KINDS["claims"], [ShownStudy("some_claim", study, result={})])
-    assert "| Some claim | not run | – | – |" in page
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", study(), result={})])
+    assert "| Some claim | not run | – | – | – |" in page
     assert "## Some claim" not in page
+
+
+def test_page_does_not_show_an_answer_to_another_question() -> None:
+    found = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]})
+    other = ShownStudy(found.name, found.study, found.result, is_judged=False)
+    page = study_page(KINDS["claims"], [other])
+    assert "| Some claim | asked otherwise, not judged anew | – | – | – |" in page
+    assert "## Some claim" not in page
+
+
+def test_page_says_what_was_known_before_and_marks_what_decides() -> None:
+    found = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]}, known="A pilot.")
+    page = study_page(KINDS["claims"], [found])
+    assert "| [Some claim](#some_claim) | holds | yes | 3 | 1 |" in page
+    assert "Known before: A pilot. The question, as it stands now, was written after" in page
+    assert "| **good is better** | BLEU | +10.00 (" in page
+    assert page.count("| holds |\n") == 1
+
+
+def test_page_of_a_registered_study_names_the_commit() -> None:
+    found = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]})
+    registered = {"digest": "d", "commit": "0123456789abcdef", "before": True}
+    result = found.result | {"registered": registered, "revision": "fedcba9876543210"}
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", found.study, result)])
+    assert "| [Some claim](#some_claim) | holds | no | 3 | 1 |" in page
+    assert "Revision fedcba987654. Registered by 0123456789ab." in page
+    late = result | {"registered": registered | {"before": False}}
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", found.study, late)])
+    assert "No commit had the question" in page
+
+
+def test_mean_of_seeds_that_all_agree_has_no_interval() -> None:
+    result = study(systems={"still": []}).result(rows(still=[31, 31, 31]))
+    assert result["table"] == [["still", "31.00"]]
+    assert np.isfinite(float(result["table"][0][1]))

@@ -150,15 +150,15 @@ def git_tags(code: Path) -> dict[str, str]:
     DVC's lock files do not count: DVC writes them while the stages run. A folder that merely lies
     inside a repository (an unpacked archive, an installed package) belongs to none.
     """
-    belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
-    revision = _git(code, "rev-parse", "HEAD") if belongs else None
+    belongs = git(code, "ls-files", "--error-unmatch", ".") is not None
+    revision = git(code, "rev-parse", "HEAD") if belongs else None
     if revision is None:
         kind = "installed package" if IS_INSTALLED else "no git checkout"
         name = f"attnlab {version('attnlab')} ({kind})"
         return {"git_revision": f"{NO_REVISION}{name}", "git_dirty": "unknown"}
     whole_checkout, without_dvc = ":/", ":(top,exclude,glob)**/dvc.lock"
     status = ("status", "--porcelain", "--untracked-files=normal")
-    changes = _git(code, *status, whole_checkout, without_dvc)
+    changes = git(code, *status, whole_checkout, without_dvc)
     is_dirty = "unknown"
     if changes is not None:
         is_dirty = "true" if changes else "false"
@@ -169,7 +169,7 @@ def git_tags(code: Path) -> dict[str, str]:
     }
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
+def git(folder: Path, *arguments: str) -> str | None:
     """What git prints, None where there is no git or it fails."""
     command = ["git", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}

@@ -2,7 +2,7 @@
 
 The file is a YAML mapping: which sweep, which metric, which two systems, and what follows. It is
 right if the statistics of the seeds support it: at least three seeds of each system, and for a
-difference a 95 % interval (Welch's) that excludes 0.
+difference a 95 % interval that excludes 0.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 
 from attnlab.course.sentence import RefusalError, Sentence
 from attnlab.errors import show
+from attnlab.evaluation.differences import independent_difference
 from attnlab.evaluation.measures import Measure
 from attnlab.report.compared_runs import System, systems_of
 from attnlab.report.run_sources import runs_of_sweep
 from attnlab.runs.sweep_record import LAST, find_sweep
-from attnlab.studies.verdicts import Interval, welch_interval
 
 FEWEST_SEEDS = 3
 Verdict = Literal["better", "worse", "undecided"]
@@ -106,16 +106,41 @@ def grade_conclusion(conclusion: Conclusion, folder: Path) -> list[Sentence]:
     too_few = _too_few_seeds((first, second), measure)
     if too_few:
         return too_few
-    difference = welch_interval(first.measured(measure.name), second.measured(measure.name))
+    difference = interval_of(first.measured(measure.name), second.measured(measure.name))
     if verdict_on(difference, measure) == conclusion.conclusion:
         return []
     return [_refusal(difference, measure, conclusion)]
 
 
+@dataclass(frozen=True)
+class Interval:
+    """A difference of means with its 95 % interval, which has no ends where no seed scatters."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    def shown(self, measure: Measure) -> str:
+        """`+1.2 (-0.3 to +2.7)`."""
+        value = measure.shown(self.value, signed=True)
+        if self.low is None or self.high is None:
+            return value
+        low, high = (measure.shown(end, signed=True) for end in (self.low, self.high))
+        return f"{value} ({low} to {high})"
+
+
+def interval_of(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """The difference of two means over seeds, as the studies measure it."""
+    found = independent_difference(ours, theirs)
+    if found is None:
+        return Interval(sum(ours) / len(ours) - sum(theirs) / len(theirs), None, None)
+    return Interval(found.value, *found.interval(0.95))
+
+
 def verdict_on(difference: Interval, measure: Measure) -> Verdict:
     """What an interval says; it lies on one side of 0, or says nothing."""
-    assert difference.low is not None
-    assert difference.high is not None
+    if difference.low is None or difference.high is None:
+        return "undecided"
     ends = sorted((measure.sign * difference.low, measure.sign * difference.high))
     if ends[0] > 0:
         return "better"
@@ -155,11 +180,14 @@ def _too_few_seeds(systems: Sequence[System], measure: Measure) -> list[Sentence
 
 
 def _refusal(difference: Interval, measure: Measure, conclusion: Conclusion) -> Sentence:
-    shown = difference.shown(measure, signed=True)
+    shown = difference.shown(measure)
     in_korean = shown.replace(" to ", " ~ ")
     ko = f"{measure.label}의 차이(평균과 95 % 신뢰 구간)는 {in_korean}입니다. "
     en = f"the difference in {measure.label} is {shown} (mean and 95 % interval); "
-    if verdict_on(difference, measure) == "undecided":
+    if difference.low is None:
+        ko += "시드마다 값이 같아 얼마나 흔들리는지 알 수 없습니다. 아무 결론도 내릴 수 없습니다."
+        en += "the seeds do not scatter, so how far luck would move them is unknown."
+    elif verdict_on(difference, measure) == "undecided":
         ko += "신뢰 구간에 0이 들어 있으므로, 이 시드들로는 어느 쪽이 낫다고 말할 수 없습니다."
         en += "the interval contains 0, so these seeds do not say which is better."
     elif conclusion.conclusion == "undecided":

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, point_of, set_up
 from attnlab.runs.run_folder import DONE
 from attnlab.tasks.task import Experiment
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 Row = dict[str, Any]
 
@@ -54,6 +56,12 @@ class Point:
     def cpu_minutes(self) -> float:
         """Of the training."""
         return _read(self.folder / DONE)["training_cpu_seconds"] / 60
+
+    @property
+    def began(self) -> datetime:
+        """When the training logged its first numbers."""
+        records, _ = MetricSpool(self.folder / SPOOL_NAME).read()
+        return datetime.fromtimestamp(records[0].time / 1000, tz=UTC)
 
     def evaluated(self) -> Path:
         """The folder of its evaluation on the test split, made now where it is not there."""

@@ -5,6 +5,7 @@ A study is a YAML file, one of pipelines/studies or the user's own; `Study` has 
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from matplotlib.figure import Figure
 from pydantic import Field, PositiveInt
 
 from attnlab.config.binding import bind_settings
+from attnlab.config.params import git_tags
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.measures import Measure
 from attnlab.experiment.composition import compose
@@ -26,21 +28,37 @@ from attnlab.files import atomic_file, write_json
 from attnlab.plots.figure import save_png
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.project import STUDIES
-from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
-from attnlab.studies.verdicts import (
-    PLACE,
+from attnlab.studies.expectations import (
+    LEARNT,
     Expectation,
+    Outcome,
     Published,
+    mean_ends,
+    values_text,
+)
+from attnlab.studies.measured_rows import (
+    PLACE,
+    Learnt,
+    MeasuredRows,
     Rows,
-    mean_interval,
-    systems_of,
-    values_of,
+    SentenceCovariances,
+)
+from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
+from attnlab.studies.registration import digest_of, registration_of
+from attnlab.studies.sentence_scatter import (
+    read_covariances,
+    sentence_covariances,
+    write_covariances,
+)
+from attnlab.studies.verdicts import (
+    LEAST_SEEDS,
+    outcomes_of_family,
     verdict_on_claim,
     verdict_on_replication,
 )
 from attnlab.tasks.saved import measure_named
 
-LEAST_SEEDS = 3  # for a verdict
+ROWS, SENTENCES, RESULT = "rows.csv", "sentences.csv", "result.json"
 
 
 @dataclass(frozen=True)
@@ -49,12 +67,19 @@ class Study:
     title, text: what is asked, and how it is measured.
     systems: {name: overrides of train.py}.
     settings: overrides that all systems share.
-    seeds: how many; they are 1, 2, ...
+    seeds: how many, from `first_seed` on.
     measurement: one of `MEASUREMENTS`.
     measures: of the table and the figure.
-    expect: of the claim, or of the direction of a published effect.
+    expect: of the claim, or of the direction of a published effect. The primary ones decide; a
+        single one is primary.
+    depends_on: what several primary expectations differ in, such as the score.
+    family: studies of the same name are corrected together for their number.
+    learnt: {measure: the value from which a seed counts as learnt}; means and differences are over
+        those seeds. One measure; empty counts all seeds.
+    known: what was known before the run, such as a pilot; empty for nothing.
     source, published: of a replication: where it is published, and the figures.
     differs: of a replication: how our setting differs.
+    comparable: of a replication: whether the published setup was run.
     found: what the result teaches, once it is known; of as many seeds as the study says.
     """
 
@@ -64,11 +89,17 @@ class Study:
     settings: list[str]
     measures: Annotated[list[str], Field(min_length=1)]
     seeds: PositiveInt = 5
+    first_seed: PositiveInt = 1
     measurement: str = "evaluation"
     expect: list[Expectation] = field(default_factory=list)
+    depends_on: str = ""
+    family: str = ""
+    learnt: dict[str, float] = field(default_factory=dict)
+    known: str = ""
     source: str = ""
     published: list[Published] = field(default_factory=list)
     differs: str = ""
+    comparable: bool = True
     found: str = ""
 
     def __post_init__(self) -> None:
@@ -82,6 +113,39 @@ class Study:
                     f"expect and published must name systems ({', '.join(self.systems)}), "
                     f"got {name!r}"
                 )
+        self._check_expectations()
+
+    @property
+    def threshold(self) -> Learnt | None:
+        """When a seed counts as learnt; None where all do."""
+        for measure, reaches in self.learnt.items():
+            return Learnt(measure, reaches)
+        return None
+
+    def _check_expectations(self) -> None:
+        if len(self.learnt) > 1:
+            raise ValueError(f"learnt must name one measure, got {', '.join(self.learnt)}")
+        if len(self.expect) > 1 and not self.primary:
+            raise ValueError("one of expect must be the primary one: give it primary: true")
+        if len(self.primary) > 1 and not self.depends_on:
+            raise ValueError(
+                "depends_on must say what the primary expectations differ in, such as the score"
+            )
+        for expected in self.expect:
+            if not self.learnt and expected.measure == LEARNT:
+                raise ValueError("an expectation of the measure learnt needs the study's learnt")
+            if not self.learnt and expected.needs_learnt and expected in self.primary:
+                raise ValueError(
+                    f"{expected.says!r} asks for two means within {expected.within}: seeds that "
+                    "fail seldom would hide among few; learnt must say when a seed has learnt"
+                )
+
+    @property
+    def primary(self) -> list[Expectation]:
+        """The expectations that decide."""
+        if len(self.expect) == 1:
+            return list(self.expect)
+        return [expected for expected in self.expect if expected.primary]
 
     def _compared_names(self) -> list[str]:
         """The names of systems in `expect` and `published`, as they stand there."""
@@ -113,72 +177,106 @@ class Study:
         common = ("tracking=none", "chain=false", *self.settings, *settings)
         points = []
         for name, of_system in self.systems.items():
-            for seed in range(1, seeds + 1):
+            for seed in range(self.first_seed, self.first_seed + seeds):
                 overrides = [*common, *of_system, f"seed={seed}"]
                 points.append(Point(name, seed, compose(overrides), overrides))
         return points
+
+    def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:
+        return MeasuredRows(rows, list(self.systems), self.threshold, sentences)
 
     def figure(self, rows: Rows) -> Figure:
         """Curves where the rows have places, else intervals: a panel for each measure."""
         if self.measurement in AXES:
             return seeded_panels(self._curves(rows), AXES[self.measurement])
-        return interval_panels(self._intervals(rows))
+        return interval_panels(self._intervals(self.measured(rows)))
 
-    def _intervals(self, rows: Rows) -> dict[str, list[SystemInterval]]:
+    def _intervals(self, measured: MeasuredRows) -> dict[str, list[SystemInterval]]:
         """{heading of a measure: an interval for each system}."""
         panels: dict[str, list[SystemInterval]] = {}
         for measure in map(measure_named, self.measures):
-            for number, name in enumerate(systems_of(rows)):
-                interval = _shown_interval(rows, name, measure, number)
-                panels.setdefault(measure.heading, []).append(interval)
+            for number, name in enumerate(measured.systems):
+                interval = _shown_interval(measured, name, measure, number)
+                if interval is not None:
+                    panels.setdefault(measure.heading, []).append(interval)
         return panels
 
     def _curves(self, rows: Rows) -> dict[str, list[SeededCurve]]:
         """{heading of a measure: a curve for each system}."""
         panels: dict[str, list[SeededCurve]] = {}
         for measure in map(measure_named, self.measures):
-            for number, name in enumerate(systems_of(rows)):
+            for number, name in enumerate(self.measured(rows).systems):
                 curve = _shown_curve(rows, name, measure, number)
                 panels.setdefault(measure.heading, []).append(curve)
         return panels
 
-    def result(self, rows: Rows) -> dict[str, Any]:
+    def result(self, rows: Rows, sentences: SentenceCovariances | None = None) -> dict[str, Any]:
         """The table, what became of each expectation and published figure, and the verdict."""
-        headings = [measure_named(measure).heading for measure in self.measures]
-        return {
-            "verdict": self._verdict(rows),
-            "headings": ["system", *headings],
-            "table": self._table(rows),
-            "expectations": [_expectation_row(expected, rows) for expected in self.expect],
-            "published_table": [_published_row(figure, rows) for figure in self.published],
+        measured = self.measured(rows, sentences)
+        findings = [expected.finding(measured) for expected in self.expect]
+        primary = [
+            finding
+            for expected, finding in zip(self.expect, findings, strict=True)
+            if expected in self.primary
+        ]
+        result: dict[str, Any] = {
+            "seeds": measured.seeds,
+            "headings": self._headings(),
+            "table": self._table(measured),
+            "expectations": [
+                [expected.says, *expected.row(finding)]
+                for expected, finding in zip(self.expect, findings, strict=True)
+            ],
+            "primary": [[finding.p_holds, finding.p_fails] for finding in primary],
+            "published_table": [_published_row(figure, measured) for figure in self.published],
         }
+        # Of this study alone; its family is corrected on the page of all studies.
+        return result | {"verdict": self.verdict(result, outcomes_of_family(primary))}
 
-    def _verdict(self, rows: Rows) -> str:
-        seeds = {row["seed"] for row in rows}
-        if len(seeds) < LEAST_SEEDS:
+    def verdict(self, result: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
+        """outcomes: of the primary expectations."""
+        if result["seeds"] < LEAST_SEEDS:
             return f"fewer than {LEAST_SEEDS} seeds"
-        outcomes = [expected.outcome(rows) for expected in self.expect]
         if not self.source:
-            return verdict_on_claim(outcomes)
-        reached = [figure.is_reached(rows) for figure in self.published]
-        return verdict_on_replication(reached, outcomes)
+            return verdict_on_claim(outcomes, self.depends_on)
+        reached = [row[-1] for row in result["published_table"]]
+        return verdict_on_replication(reached, outcomes, self.comparable)
 
-    def _table(self, rows: Rows) -> list[list[str]]:
+    def _headings(self) -> list[str]:
+        headings = [measure_named(measure).heading for measure in self.measures]
+        learnt = ["seeds that learnt"] if self.learnt else []
+        return ["system", *learnt, *headings]
+
+    def _table(self, measured: MeasuredRows) -> list[list[str]]:
         """A row for each system; none where the study measures curves."""
         if self.measurement in AXES:
             return []
         table = []
-        for name in systems_of(rows):
-            values = [_mean_shown(rows, name, measure) for measure in self.measures]
-            table.append([name, *values])
+        for name in measured.systems:
+            learnt = [_learnt_text(measured, name)] if self.learnt else []
+            values = [values_text(measured, name, measure_named(each)) for each in self.measures]
+            table.append([name, *learnt, *values])
         return table
 
 
-def _shown_interval(rows: Rows, system: str, measure: Measure, number: int) -> SystemInterval:
-    """number: of the system, which selects its colour."""
-    values = [measure.factor * value for value in values_of(rows, system, measure.name)]
-    found = mean_interval(values)
-    return SystemInterval(system, values, found.mean, found.low, found.high, note="", number=number)
+def _learnt_text(measured: MeasuredRows, system: str) -> str:
+    """`4 of 5 (0.28 to 0.99)`."""
+    share = measured.share_that_learnt(measured.model_of(system))
+    low, high = share.interval(0.95)
+    return f"{share.count} of {share.of} ({low:.2f} to {high:.2f})"
+
+
+def _shown_interval(
+    measured: MeasuredRows, system: str, measure: Measure, number: int
+) -> SystemInterval | None:
+    """None where no seed learnt. number: of the system, which selects its colour."""
+    of_seeds = measured.by_seed(system, measure.name).values()
+    values = [measure.factor * value for value in of_seeds]
+    if not values:
+        return None
+    low, high = mean_ends(values) or (None, None)
+    mean = sum(values) / len(values)
+    return SystemInterval(system, values, mean, low, high, note="", number=number)
 
 
 def _shown_curve(rows: Rows, system: str, measure: Measure, number: int) -> SeededCurve:
@@ -189,24 +287,13 @@ def _shown_curve(rows: Rows, system: str, measure: Measure, number: int) -> Seed
     return SeededCurve(system, places, measure.factor * by_seed.to_numpy(float), number)
 
 
-def _mean_shown(rows: Rows, system: str, measure: str) -> str:
-    """The mean over the seeds with its interval."""
-    return mean_interval(values_of(rows, system, measure)).shown(measure_named(measure))
-
-
-def _expectation_row(expected: Expectation, rows: Rows) -> list[str]:
-    """An expectation, the difference that was found, and the outcome."""
-    return [expected.says, *expected.compared(rows), expected.outcome(rows)]
-
-
-def _published_row(published: Published, rows: Rows) -> list[str]:
+def _published_row(published: Published, measured: MeasuredRows) -> list[str]:
     """A published figure beside ours, and whether ours is within its tolerance."""
     system, measure = published.system, measure_named(published.measure)
     theirs = measure.shown(published.value)
-    ours = _mean_shown(rows, system, measure.name)
+    ours = values_text(measured, system, measure)
     tolerance = measure.shown(published.tolerance)
-    reached = "yes" if published.is_reached(rows) else "no"
-    return [system, measure.heading, theirs, ours, tolerance, reached]
+    return [system, measure.heading, theirs, ours, tolerance, published.reached(measured)]
 
 
 def read_study(path: Path) -> Study:
@@ -241,8 +328,40 @@ def measure(study: Study, points: Sequence[Point]) -> Rows:
     return rows
 
 
-def conditions(points: Sequence[Point], settings: Sequence[str]) -> dict[str, Any]:
-    """How a study was run: its seeds, what it cost, the user's settings, the machine.
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """What a study measured, and under which conditions.
+
+    sentences: how the means scatter by the choice of the test sentences.
+    conditions: what `conditions` found.
+    """
+
+    rows: Rows
+    sentences: SentenceCovariances
+    conditions: Mapping[str, Any]
+
+
+def measurements_of(
+    study: Study, path: Path, points: Sequence[Point], settings: Sequence[str]
+) -> Measurements:
+    """Train what is missing, and measure it.
+
+    path: of the study's file. settings: the user's.
+    """
+    rows = measure(study, points)
+    sentences = SentenceCovariances()
+    if study.measurement == "evaluation":
+        sentences = sentence_covariances(points, study.measured(rows))
+    return Measurements(rows, sentences, conditions(path, points, settings))
+
+
+_CONDITIONS = (
+    "run_seeds", "cpu_minutes", "run_settings", "machine", "revision", "began", "registered",
+)  # fmt: skip
+
+
+def conditions(path: Path, points: Sequence[Point], settings: Sequence[str]) -> dict[str, Any]:
+    """How a study was run, and when its question was written down.
 
     settings: the user's; where the data lie is left out.
     """
@@ -253,20 +372,55 @@ def conditions(points: Sequence[Point], settings: Sequence[str]) -> dict[str, An
         f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
         f"Python {platform.python_version()}, torch {torch.__version__}"
     )
+    began = min(point.began for point in points)
+    registration = registration_of(path)
     return {
         "run_seeds": len(seeds),
         "cpu_minutes": sum(point.cpu_minutes for point in points),
         "run_settings": run_settings,
         "machine": machine,
+        "revision": git_tags(path.resolve().parent)["git_revision"],
+        "began": began.isoformat(timespec="seconds"),
+        "registered": {
+            "digest": registration.digest,
+            "commit": registration.commit,
+            "before": registration.is_before(began),
+        },
     }
 
 
-def write_result(study: Study, rows: Rows, result: Mapping[str, Any], folder: Path) -> None:
-    """Write the figure, the measured rows and the result of a study to its folder."""
+def write_measurements(measurements: Measurements, folder: Path) -> None:
+    """Write the rows, and how they scatter by the sentences, to a study's folder."""
+    with atomic_file(folder / ROWS) as temporary:
+        pd.DataFrame(measurements.rows).to_csv(temporary, index=False)
+    write_covariances(measurements.sentences, folder / SENTENCES)
+
+
+def judge(study: Study, path: Path, measurements: Measurements, folder: Path) -> dict[str, Any]:
+    """Judge what was measured, and write the figure and the result to a study's folder.
+
+    path: of the study's file. Returns the result.
+    """
+    rows, sentences = measurements.rows, measurements.sentences
+    result = study.result(rows, sentences) | dict(measurements.conditions)
+    result["question"] = digest_of(path.read_text(encoding="utf-8"))
     save_png(study.figure(rows), folder / "figure.png")
-    with atomic_file(folder / "rows.csv") as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False)
-    write_json(folder / "result.json", result)
+    write_json(folder / RESULT, result)
+    return result
+
+
+def read_measurements(folder: Path) -> Measurements:
+    """What was measured before; raises ExperimentError where nothing was."""
+    if not (folder / RESULT).is_file() or not (folder / ROWS).is_file():
+        raise ExperimentError(f"--judge needs the rows of a study that was run; {folder} has none")
+    found = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    table = pd.read_csv(folder / ROWS)
+    rows = [
+        {name: value for name, value in row.items() if name == "at" or not pd.isna(value)}
+        for row in table.to_dict("records")
+    ]
+    kept = {name: found[name] for name in _CONDITIONS if name in found}
+    return Measurements(rows, read_covariances(folder / SENTENCES), kept)
 
 
 def show_result(study: Study, result: Mapping[str, Any], folder: Path) -> None:

@@ -1,0 +1,250 @@
+"""Expectations of a study, and published figures, held against what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from attnlab.evaluation.differences import difference_from
+from attnlab.evaluation.measures import Measure
+from attnlab.evaluation.shares import ShareDifference, independent_shares, paired_shares
+from attnlab.studies.measured_rows import MeasuredRows
+from attnlab.tasks.saved import measure_named
+
+Outcome = Literal["holds", "does not hold", "undecided"]
+Reached = Literal["yes", "no", "undecided"]
+CONFIDENCE = 0.95
+THRESHOLD = 0.05
+_NO_OTHER_KEYS = {"extra": "forbid"}  # for pydantic, which reads these classes from a study
+LEARNT = "learnt"  # the measure of expectations about the share of the seeds that learnt
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of an expectation.
+
+    value: the difference; None where no seed learnt.
+    low, high: its interval: of 95 %, or the one of 90 % that two one-sided tests ask for.
+    confidence: of the interval.
+    p_holds: of the hypothesis that the expectation does not hold; None where it was not tested.
+    p_fails: of the hypothesis that it holds.
+    method: how the certainty was measured, or why it was not.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    p_holds: float | None
+    p_fails: float | None
+    method: str
+
+    @property
+    def p(self) -> float | None:
+        """Of the side that the difference is on."""
+        if self.p_holds is None or self.p_fails is None:
+            return None
+        return min(self.p_holds, self.p_fails)
+
+    def outcome(self, p: float | None = None) -> Outcome:
+        """p: after a correction for the tests of a family; its own without one."""
+        if self.p_holds is None or self.p_fails is None:
+            return "undecided"
+        if (self.p if p is None else p) >= THRESHOLD:  # type: ignore[operator]
+            return "undecided"
+        return "holds" if self.p_holds <= self.p_fails else "does not hold"
+
+    def shown(self, measure: Measure) -> str:
+        """`+31.2 (+30.8 to +31.6)`."""
+        mean = measure.shown(self.value, signed=True)
+        if self.low is None or self.high is None:
+            return mean
+        ends = f"{_bound(self.low, measure)} to {_bound(self.high, measure)}"
+        if self.confidence == CONFIDENCE:
+            return f"{mean} ({ends})"
+        return f"{mean} ({self.confidence:.0%}: {ends})"
+
+
+def finding_of_p(p_holds: float | None, p_fails: float | None) -> Finding:
+    """A finding of which only the p values are at hand."""
+    return Finding(None, None, None, CONFIDENCE, p_holds, p_fails, "")
+
+
+def _bound(value: float, measure: Measure) -> str:
+    if math.isinf(value):
+        return "-∞" if value < 0 else "+∞"
+    return measure.shown(value, signed=True)
+
+
+def _untested(value: float | None, reason: str) -> Finding:
+    return Finding(value, None, None, CONFIDENCE, None, None, reason)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One mean is greater than another, or two are alike.
+
+    says: the expectation in words.
+    measure: what is compared; `learnt` is the share of the seeds that learnt.
+    more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a
+        number.
+    by: how much greater `more` is at least.
+    within: the two differ by less than this; `by` is not used then.
+    primary: whether it decides the study; the others have intervals only.
+    same_seeds: of shares: seeds of the same number are the same one with and without a change.
+    """
+
+    says: str
+    measure: str
+    more: str
+    less: str | float
+    by: float = 0.0
+    within: float | None = None
+    primary: bool = False
+    same_seeds: bool = False
+    __pydantic_config__: ClassVar = _NO_OTHER_KEYS
+
+    @property
+    def needs_learnt(self) -> bool:
+        """Whether seeds that fail would hide: means alike, of a measure with a best value."""
+        measure = measure_named(self.measure)
+        best = measure.least if measure.sign < 0 else measure.most
+        return self.within is not None and bool(measure.better) and math.isfinite(best)
+
+    def finding(self, measured: MeasuredRows) -> Finding:
+        """What the seeds say of it."""
+        if self.measure == LEARNT:
+            return self._finding_of_shares(measured)
+
+        value = measured.value_of_difference(self.more, self.less, self.measure)
+        difference = measured.difference(self.more, self.less, self.measure)
+        if value is None:
+            return _untested(None, "not tested: no seed learnt")
+        if difference is None:
+            return _untested(value, "not tested: too few seeds, or none scatters")
+        if self.within is None:
+            low, high = difference.interval(CONFIDENCE)
+            holds, fails = difference.p_above(self.by), difference.p_below(self.by)
+            doubled = (min(1.0, 2 * holds), min(1.0, 2 * fails))
+            return Finding(value, low, high, CONFIDENCE, *doubled, difference.method)
+
+        # Seeds that all meet a bound of the measure do not show how often one would miss it.
+        if not measured.scatters(self.more, self.less, self.measure):
+            return _untested(value, "not tested: nothing scatters")
+        confidence = 1 - 2 * THRESHOLD
+        low, high = difference.interval(confidence)
+        holds, fails = difference.p_within(self.within), difference.p_outside(self.within)
+        return Finding(value, low, high, confidence, holds, fails, difference.method)
+
+    def _finding_of_shares(self, measured: MeasuredRows) -> Finding:
+        ours = measured.learnt_by_seed(self.more)
+        share = measured.share_that_learnt(self.more)
+        if not isinstance(self.less, str):
+            low, high = share.interval(CONFIDENCE)
+            limit = self.less + self.by
+            p = share.p_other_than(limit)
+            value = share.value - self.less
+            holds, fails = (p, 1.0) if share.value > limit else (1.0, p)
+            ends = (low - self.less, high - self.less)
+            return Finding(value, *ends, CONFIDENCE, holds, fails, "exact, binomial")
+
+        theirs = measured.learnt_by_seed(self.less)
+        if self.same_seeds:
+            both = [seed for seed in ours if seed in theirs]
+            found = paired_shares(
+                [ours[seed] for seed in both], [theirs[seed] for seed in both], CONFIDENCE
+            )
+        else:
+            of_less = measured.share_that_learnt(self.less)
+            found = independent_shares(share, of_less, CONFIDENCE)
+        return _finding_of(found)
+
+    def row(self, finding: Finding) -> list[str]:
+        """What is compared, the difference, what is asked of it, how it was tested, its p."""
+        measure = measure_named(self.measure)
+        compared = measure.label
+        if not isinstance(self.less, str):
+            compared = f"{measure.label} - {measure.shown(self.less)}"
+
+        if self.within is not None:
+            asked = f"within {measure.shown(self.within)}"
+        elif self.by == 0:
+            asked = "above 0"
+        else:
+            asked = f"above {measure.shown(self.by)}"
+        return [compared, finding.shown(measure), asked, finding.method, p_shown(finding.p)]
+
+
+def _finding_of(found: ShareDifference) -> Finding:
+    holds, fails = (found.p, 1.0) if found.value > 0 else (1.0, found.p)
+    return Finding(found.value, found.low, found.high, CONFIDENCE, holds, fails, found.method)
+
+
+def p_shown(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published figure.
+
+    system: ours that it is held against, at a place of the axis where there is one.
+    tolerance: how much worse ours may be.
+    """
+
+    system: str
+    measure: str
+    value: float
+    tolerance: float
+    __pydantic_config__: ClassVar = _NO_OTHER_KEYS
+
+    def reached(self, measured: MeasuredRows) -> Reached:
+        """Whether our mean is within the tolerance of the published figure, or better.
+
+        A measure without a better direction must be within the tolerance. Where the mean is not,
+        `undecided` as long as our interval still reaches the tolerance.
+        """
+        values = list(measured.by_seed(self.system, self.measure).values())
+        if not values:
+            return "no"
+        if self._tolerates(float(np.mean(values))):
+            return "yes"
+        difference = difference_from(values, 0.0)
+        if difference is None:
+            return "undecided"
+        low, high = difference.interval(CONFIDENCE)
+        nearest = min(max(self.value, low), high)
+        return "undecided" if self._tolerates(nearest) else "no"
+
+    def _tolerates(self, ours: float) -> bool:
+        measure = measure_named(self.measure)
+        gap = (self.value - ours) * measure.sign
+        if not measure.better:
+            gap = abs(gap)
+        return gap <= self.tolerance
+
+
+def values_text(measured: MeasuredRows, system: str, measure: Measure) -> str:
+    """`0.98 (0.95 to 1.00; median 0.99)`: of the seeds that learnt, cut at the measure's range."""
+    values = list(measured.by_seed(system, measure.name).values())
+    if not values:
+        return "–"
+    mean = measure.shown(float(np.mean(values)))
+    ends = mean_ends(values)
+    if ends is None:
+        return mean
+    low, high = np.clip(ends, measure.least, measure.most)
+    median = measure.shown(float(np.median(values)))
+    return f"{mean} ({measure.shown(low)} to {measure.shown(high)}; median {median})"
+
+
+def mean_ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of a mean over seeds; None where it cannot be known."""
+    difference = difference_from(values, 0.0)
+    return None if difference is None else difference.interval(CONFIDENCE)

@@ -1,0 +1,194 @@
+"""What a study measured: rows of its models, which of these learnt, and how sentences scatter.
+
+Rows are measurements, {"system", "seed", "at", measure: value, ...}: `system` is a model of the
+study, or a part of what was measured of it (`dot: uniform`); `at` is a place on the study's axis (a
+source length, a distance, a training step), and None where there is no axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import ExperimentError
+from attnlab.evaluation.differences import (
+    Difference,
+    SentenceScatter,
+    difference_from,
+    independent_difference,
+    paired_difference,
+)
+from attnlab.evaluation.shares import Share
+from attnlab.tasks.saved import measure_named
+
+Rows = Sequence[Mapping[str, Any]]
+PLACE = " @ "  # `dot @ 20` is dot at the place 20 of the axis
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """When a seed counts as learnt: its best row reaches a threshold, written before the run.
+
+    measure: of the rows. Least or most is best as for the measure, most where neither is.
+    reaches: the threshold.
+    """
+
+    measure: str
+    reaches: float
+
+    def is_reached(self, values: Sequence[float]) -> bool:
+        sign = measure_named(self.measure).sign
+        return max(sign * value for value in values) >= sign * self.reaches
+
+    @property
+    def shown(self) -> str:
+        """`exact match of at least 0.5000`."""
+        measure = measure_named(self.measure)
+        limit = "at most" if measure.sign < 0 else "at least"
+        return f"{measure.label} of {limit} {measure.shown(self.reaches)}"
+
+
+@dataclass(frozen=True)
+class SentenceCovariances:
+    """How the means of systems vary together over samples of the test sentences.
+
+    by_measure: {measure: {(system, system): covariance}}, each pair in both orders.
+    sentences: of the test split.
+    """
+
+    by_measure: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
+    sentences: int = 0
+
+    def of_difference(self, measure: str, ours: str, theirs: str) -> SentenceScatter | None:
+        """The scatter of a difference of two systems' means; None where it was not measured."""
+        found = self.by_measure.get(measure, {})
+        if (ours, theirs) not in found:
+            return None
+        variance = found[ours, ours] + found[theirs, theirs] - 2 * found[ours, theirs]
+        return SentenceScatter(max(0.0, variance), self.sentences)
+
+    def of_mean(self, measure: str, system: str) -> SentenceScatter | None:
+        found = self.by_measure.get(measure, {})
+        if (system, system) not in found:
+            return None
+        return SentenceScatter(found[system, system], self.sentences)
+
+
+class MeasuredRows:
+    """Rows of a study, asked for values, differences and shares.
+
+    Args:
+        rows: of all seeds.
+        models: the names of the study's systems, each of which is one model a seed.
+        learnt: means and differences are over the seeds that learnt; None counts all.
+        sentences: how the means scatter by the choice of the test sentences.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        models: Sequence[str],
+        learnt: Learnt | None = None,
+        sentences: SentenceCovariances | None = None,
+    ) -> None:
+        self.rows = rows
+        self._models = models
+        self._learnt = learnt
+        self._sentences = sentences or SentenceCovariances()
+
+    @property
+    def systems(self) -> list[str]:
+        """The measured systems and parts of them, in the order of the study."""
+        return list(dict.fromkeys(row["system"] for row in self.rows))
+
+    @property
+    def seeds(self) -> int:
+        return len({row["seed"] for row in self.rows})
+
+    def model_of(self, system: str) -> str:
+        """The model that `dot: uniform` or `dot @ 20` was measured of."""
+        name = system.partition(PLACE)[0]
+        known = [model for model in self._models if f"{name}: ".startswith(f"{model}: ")]
+        return max(known, key=len, default=name)
+
+    def by_seed(self, system: str, measure: str) -> dict[int, float]:
+        """{seed: value} of the seeds that learnt.
+
+        Raises ExperimentError where the study did not measure any.
+        """
+        name, _, place = system.partition(PLACE)
+        of_system = [row for row in self.rows if row["system"] == name]
+        if place:
+            of_system = [row for row in of_system if row["at"] == float(place)]
+        values = {row["seed"]: row[measure] for row in of_system if is_value(row.get(measure))}
+        if not values:
+            measured = dict.fromkeys(f"{row['system']}{PLACE}{row['at']}" for row in self.rows)
+            raise ExperimentError(
+                f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}"
+            )
+        learnt = self.learnt_by_seed(self.model_of(system))
+        return {seed: value for seed, value in values.items() if learnt[seed]}
+
+    def learnt_by_seed(self, model: str) -> dict[int, bool]:
+        """{seed: whether the model learnt}, by its best row."""
+        values: dict[int, list[float]] = {}
+        for row in self.rows:
+            if self.model_of(row["system"]) != model:
+                continue
+            of_seed = values.setdefault(row["seed"], [])
+            if self._learnt is not None and is_value(row.get(self._learnt.measure)):
+                of_seed.append(row[self._learnt.measure])
+        if self._learnt is None:
+            return dict.fromkeys(values, True)
+        return {seed: self._learnt.is_reached(found) for seed, found in values.items()}
+
+    def share_that_learnt(self, model: str) -> Share:
+        learnt = self.learnt_by_seed(model)
+        return Share(sum(learnt.values()), len(learnt))
+
+    def difference(self, more: str, less: str | float, measure: str) -> Difference | None:
+        """The mean of `more` less that of `less`; None where its certainty cannot be measured.
+
+        Both are paired by seed where they come from one model.
+        """
+        ours = self.by_seed(more, measure)
+        if not isinstance(less, str):
+            of_mean = self._sentences.of_mean(measure, more)
+            return difference_from(list(ours.values()), less, of_mean) if ours else None
+        theirs = self.by_seed(less, measure)
+        if not ours or not theirs:
+            return None
+        scatter = self._sentences.of_difference(measure, more, less)
+        if self.model_of(more) == self.model_of(less):
+            paired = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
+            return paired_difference(paired, scatter)
+        return independent_difference(list(ours.values()), list(theirs.values()), scatter)
+
+    def value_of_difference(self, more: str, less: str | float, measure: str) -> float | None:
+        """The difference itself; None where no seed learnt."""
+        ours = list(self.by_seed(more, measure).values())
+        theirs = [less] if not isinstance(less, str) else self.by_seed(less, measure).values()
+        if not ours or not theirs:
+            return None
+        return float(np.mean(ours) - np.mean(list(theirs)))
+
+    def scatters(self, more: str, less: str | float, measure: str) -> bool:
+        """Whether seeds of any of the two differ."""
+        compared = [more] if not isinstance(less, str) else [more, less]
+        groups = [list(self.by_seed(system, measure).values()) for system in compared]
+        return any(np.ptp(group) > 1e-12 * max(map(abs, group)) for group in groups if group)
+
+
+def is_value(value: Any) -> bool:
+    """Whether a cell of a row has a number."""
+    return value is not None and not math.isnan(value)
+
+
+def pairs_of(systems: Sequence[str]) -> list[tuple[str, str]]:
+    """All pairs, each system with itself among them."""
+    return list(itertools.combinations_with_replacement(systems, 2))

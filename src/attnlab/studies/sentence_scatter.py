@@ -1,0 +1,118 @@
+"""How the means of a study's systems scatter by the choice of the test sentences.
+
+All systems that were tested on the same sentences are measured on the same samples of these, so
+that what is hard for all of them leaves their differences alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from attnlab.evaluation.evaluation_files import read_evaluation
+from attnlab.evaluation.significance import resampled_sums
+from attnlab.files import atomic_file
+from attnlab.studies.measured_rows import MeasuredRows, SentenceCovariances, pairs_of
+from attnlab.studies.measurements import Point
+
+SAMPLES = 1000
+SEED = 1  # of the samples
+
+
+def sentence_covariances(points: Sequence[Point], measured: MeasuredRows) -> SentenceCovariances:
+    """The covariances of the systems' means over the seeds that learnt.
+
+    Empty where the models were not tested on the same sentences.
+
+    points: evaluated already.
+    """
+    scores = _ScoresOfSamples()
+    for point in points:
+        if measured.learnt_by_seed(point.system).get(point.seed, False):
+            scores.add(point)
+    if len(scores.test_sets) != 1:
+        return SentenceCovariances()
+    by_measure = {name: _covariances(means) for name, means in scores.means().items()}
+    return SentenceCovariances(by_measure, scores.sentences)
+
+
+class _ScoresOfSamples:
+    """The metrics of the models on samples of their test sentences, which are the same for all."""
+
+    def __init__(self) -> None:
+        self.test_sets: set[str] = set()
+        self.sentences = 0
+        self._by_measure: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
+
+    def add(self, point: Point) -> None:
+        section = point.experiment.task.report_section()
+        evaluation = read_evaluation(point.evaluated(), section.sentences_file)
+        self.test_sets.add(section.test_set(evaluation))
+        self.sentences = len(evaluation.sentences)
+        (metrics,) = section.metrics_of([evaluation])
+        statistics = {
+            name: metric.statistics(evaluation.sentences)
+            for name, metric in metrics.items()
+            if name in evaluation.metrics
+        }
+        if not statistics:
+            return
+        random = np.random.default_rng(SEED)
+        sums = resampled_sums(list(statistics.values()), SAMPLES, random)
+        for name, of_samples in zip(statistics, sums, strict=True):
+            of_measure = self._by_measure.setdefault(name, {})
+            of_measure.setdefault(point.system, []).append(metrics[name].scores(of_samples))
+
+    def means(self) -> dict[str, dict[str, NDArray[np.float64]]]:
+        """{measure: {system: (B,) the mean over its seeds}}."""
+        return {
+            measure: {system: np.mean(scores, axis=0) for system, scores in of_measure.items()}
+            for measure, of_measure in self._by_measure.items()
+        }
+
+
+def _covariances(means: Mapping[str, NDArray[np.float64]]) -> dict[tuple[str, str], float]:
+    covariances: dict[tuple[str, str], float] = {}
+    for one, other in pairs_of(list(means)):
+        found = float(np.cov(means[one], means[other])[0, 1])
+        covariances[one, other] = covariances[other, one] = found
+    return covariances
+
+
+def write_covariances(covariances: SentenceCovariances, path: Path) -> None:
+    """Write a row for each measure and pair of systems; nothing where there are none."""
+    rows = []
+    for measure, of_pairs in covariances.by_measure.items():
+        systems = list(dict.fromkeys(system for system, _ in of_pairs))
+        for one, other in pairs_of(systems):
+            rows.append(
+                {
+                    "measure": measure,
+                    "system": one,
+                    "other": other,
+                    "covariance": of_pairs[one, other],
+                    "sentences": covariances.sentences,
+                }
+            )
+    if not rows:
+        return
+    with atomic_file(path) as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False)
+
+
+def read_covariances(path: Path) -> SentenceCovariances:
+    """Those of a file; none where there is no file."""
+    if not path.is_file():
+        return SentenceCovariances()
+    by_measure: dict[str, dict[tuple[str, str], float]] = {}
+    sentences = 0
+    for row in pd.read_csv(path).to_dict("records"):
+        of_measure = by_measure.setdefault(row["measure"], {})
+        of_measure[row["system"], row["other"]] = row["covariance"]
+        of_measure[row["other"], row["system"]] = row["covariance"]
+        sentences = row["sentences"]
+    return SentenceCovariances(by_measure, sentences)
