@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy.stats import norm, t
 from attnlab.evaluation.significance import (
     SystemSample,
     contrast,
+    difference_of_systems,
     holm,
     letter_groups,
-    p_of_difference,
 )
 
 STILL = np.zeros(3)
@@ -26,6 +27,12 @@ def measured(
     by_seeds: np.ndarray = STILL,
 ) -> SystemSample:
     return SystemSample(np.array(values), by_sentences, by_seeds, sentences)
+
+
+def p_of_difference(first: SystemSample, second: SystemSample) -> float:
+    found = difference_of_systems(first, second, 0.95)
+    assert found is not None
+    return found.p
 
 
 def two_sided(difference: float, variance: float, degrees: float) -> float:
@@ -52,9 +59,9 @@ OF_SEEDS = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
         (measured(SEEDS[0], None, APART), measured(SEEDS[1], 11), two_sided(5.0, 36, OF_SEEDS)),
         # The samples differ less than the seeds alone would have them: no part is below 0.
         (measured(SEEDS[0], 11, APART / 6), measured(SEEDS[1], 11), two_sided(5.0, 1, OF_SEEDS)),
-        # With one seed each, the sentences alone; one sentence has one degree of freedom.
-        (measured([4.0], 7, APART), measured([2.0], 6), two_sided(2.0, 36, 5)),
-        (measured([4.0], 1, APART), measured([2.0], 1), two_sided(2.0, 36, 1)),
+        # Of seeds that agree, the sentences alone; one sentence has one degree of freedom.
+        (measured([4.0] * 2, 7, APART), measured([2.0] * 2, 6), two_sided(2.0, 36, 5)),
+        (measured([4.0] * 2, 1, APART), measured([2.0] * 2, 1), two_sided(2.0, 36, 1)),
     ],
 )
 def test_p_of_difference_uses_the_known_parts_of_the_variance(
@@ -62,17 +69,6 @@ def test_p_of_difference_uses_the_known_parts_of_the_variance(
 ):
     assert p_of_difference(first, second) == pytest.approx(expected, rel=1e-12)
     assert p_of_difference(second, first) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("lone_first", [True, False])
-def test_p_of_difference_gives_a_single_seed_the_other_variance(lone_first: bool):
-    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one
-    # alone by 3 more, which they do not. What is left of 15 is the sentences'.
-    lone = measured([5.0], 9, np.array([0.0, 12.0**0.5, -(12.0**0.5)]))
-    three = measured([-3.0, -3.0, 0.0], 9)
-    degrees = 15**2 / (4**2 / 2 + 11**2 / 8)
-    pair = (lone, three) if lone_first else (three, lone)
-    assert p_of_difference(*pair) == pytest.approx(two_sided(7.0, 15, degrees), rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
@@ -87,19 +83,35 @@ def test_p_of_difference_ignores_rounding_on_any_scale(size: float):
     assert 0 < p_of_difference(scattered, other) < 1
 
 
-def test_p_of_difference_is_none_without_resampling():
-    one = measured([1.0], None)
-    assert p_of_difference(one, one) is None
-    assert p_of_difference(one, measured([1.0], 5)) is None
-    assert p_of_difference(measured([1.0, 2.0], None, np.array([0.0, 1.0, 2.0])), one) is not None
+def test_one_seed_is_not_compared():
+    one = measured([1.0], 5, APART)
+    assert difference_of_systems(one, measured([1.0, 2.0], 5), 0.95) is None
+    assert difference_of_systems(measured([1.0, 2.0], 5), one, 0.95) is None
+
+
+def test_six_seeds_are_compared_by_permutations_too():
+    """Six seeds that lie apart by luck: Student's t would be surer than 462 halvings are."""
+    ours = [2.0, 2.1, 2.2, 2.05, 2.15, 2.1]
+    theirs = [1.0, 1.1, 1.2, 1.05, 1.15, 1.1]
+    resampled = np.array([0.0, 0.01, -0.01])
+    first, second = measured(ours, None, resampled), measured(theirs, None, resampled)
+    student = contrast([first, second], [1, -1], 0.95)
+    found = difference_of_systems(first, second, 0.95)
+    assert student is not None
+    assert found is not None
+    assert student.p < found.p == pytest.approx(2 / math.comb(12, 6))
+    assert found.low <= student.low
+    assert found.high >= student.high
+    fewer = difference_of_systems(measured(ours[:5], None, resampled), second, 0.95)
+    assert fewer == contrast([measured(ours[:5], None, resampled), second], [1, -1], 0.95)
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (([2.0, 2.0], None, STILL), ([1.0], 11, APART)),
+        (([2.0, 2.0], None, STILL), ([1.0, 1.5], 11, APART)),
         (([2.0, 2.0], 11, APART), ([1.0, 1.0], None, STILL)),
-        (([2.0, 3.0], None, STILL), ([1.0], 11, APART)),
+        (([2.0, 3.0], None, STILL), ([1.0, 1.0], 11, APART)),
         (([2.0, 3.0], 11, APART), ([1.0, 1.0], 11, STILL)),
     ],
 )
@@ -117,7 +129,7 @@ def test_p_of_difference_of_mixed_systems_is_a_probability(
 
 def test_p_of_difference_without_variance_of_seeds_is_that_of_the_normal_distribution():
     agreeing = measured([2.0, 2.0], None)
-    by_sentences_alone = measured([1.0], 11, APART)
+    by_sentences_alone = measured([1.0, 1.0], 11, APART)
     expected = 2 * float(norm.sf(1 / 6))
     assert p_of_difference(agreeing, by_sentences_alone) == pytest.approx(expected, rel=1e-12)
 

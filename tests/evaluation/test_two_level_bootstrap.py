@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from attnlab.evaluation.significance import (
     SystemSample,
+    difference_of_systems,
     estimate,
     holm,
     letter_groups,
-    p_of_difference,
     resampled_sums,
     system_sample,
 )
@@ -53,24 +53,28 @@ def simulated(
     ]
 
 
+def p_of_difference(first: SystemSample, second: SystemSample) -> float:
+    found = difference_of_systems(first, second, 0.95)
+    assert found is not None
+    return found.p
+
+
 def letters(systems: list[SystemSample]) -> list[str]:
     pairs = list(combinations(range(len(systems)), 2))
-    found = [p_of_difference(systems[one], systems[other]) for one, other in pairs]
-    assert all(p is not None for p in found)
-    corrected = holm([p for p in found if p is not None])
+    corrected = holm([p_of_difference(systems[one], systems[other]) for one, other in pairs])
     return letter_groups(
         len(systems), [pair for pair, p in zip(pairs, corrected, strict=True) if p < 0.05]
     )
 
 
-@pytest.mark.parametrize(("seeds", "spread"), [(1, 0.0), (2, 0.3), (3, 0.3), (3, 0.0), (5, 0.1)])
+@pytest.mark.parametrize(("seeds", "spread"), [(2, 0.3), (3, 0.3), (3, 0.0), (5, 0.1), (7, 0.1)])
 def test_comparison_of_equal_systems_rarely_finds_a_difference(seeds: int, spread: float) -> None:
     draw = np.random.default_rng(seeds)
     found = [letters(simulated([0.5] * 3, seeds, spread, draw)) for _ in range(200)]
     assert sum(each == ["a"] * 3 for each in found) >= 0.9 * len(found)
 
 
-@pytest.mark.parametrize("seeds", [1, 2, 3])
+@pytest.mark.parametrize("seeds", [2, 3])
 def test_comparison_of_very_different_systems_finds_a_difference(seeds: int) -> None:
     draw = np.random.default_rng(seeds)
     for _ in range(20):
@@ -139,11 +143,10 @@ def test_p_of_difference_of_seeds_alone_equals_welchs_test() -> None:
     )
 
 
-@pytest.mark.parametrize("seeds", [(1, 3), (3, 1), (2, 5), (3, 3)])
+@pytest.mark.parametrize("seeds", [(2, 5), (3, 3), (6, 7)])
 def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(
     seeds: tuple[int, int],
 ) -> None:
-    """A lone seed among several, too."""
     draw = np.random.default_rng(sum(seeds))
     apart = 0
     for _ in range(400):
@@ -151,9 +154,7 @@ def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(
             system_sample(draw.normal(size=number).tolist(), None, None, SAMPLES, draw)
             for number in seeds
         ]
-        found = p_of_difference(*samples)
-        assert found is not None
-        apart += found < 0.05
+        apart += p_of_difference(*samples) < 0.05
     assert apart <= 0.08 * 400
 
 

@@ -27,6 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 
+from attnlab.evaluation.differences import (
+    FEWEST_SEEDS_EXACT,
+    degrees_of_freedom,
+    independent_difference,
+    student_quantile,
+)
+
 # Samples drawn at a time: the counts of all of them, B by N, would take much memory.
 _CHUNK = 100
 
@@ -166,45 +173,6 @@ def estimate(
     return Estimate(seeds, mean, std, low, high, over=" and ".join(resampled))
 
 
-def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
-    """The two-sided p of the difference between two means over seeds.
-
-    None where nothing can be resampled.
-
-    The standard error is the standard deviation of the difference over the two-level bootstrap:
-    seeds drawn for each system by itself, sentences for both alike. (Systems tested on different
-    sentences have these drawn separately.) The difference in standard errors is compared with
-    Student's t, whose degrees of freedom follow from the parts of the variance (Satterthwaite 1946,
-    as in Welch's test): that of the seeds, which are few, and that of the sentences.
-
-    Counting the samples on the other side of zero would be wrong: of two equal systems with two
-    seeds each, both seeds of one beat both seeds of the other in one of three cases.
-    """
-    sentences = None
-    if first.sentences is not None and second.sentences is not None:
-        sentences = min(first.sentences, second.sentences)
-    if first.seeds == second.seeds == 1 and sentences is None:
-        return None
-
-    difference = float(first.values.mean() - second.values.mean())
-    resampled = first.by_sentences + first.by_seeds - second.by_sentences - second.by_seeds  # (B,)
-    # Each part of the variance with its degrees of freedom.
-    parts = _variance_of_seeds(first, second)
-    seed_variance = sum(part for part, _ in parts)
-    # The samples of a system with one seed do not show what its seeds would add.
-    in_samples = _variance_of_mean(first) + _variance_of_mean(second)
-    variance = float(resampled.var(ddof=1)) + (seed_variance - in_samples)
-
-    rounding = 1e-12 * max(abs(first.values).max(), abs(second.values).max())
-    if variance <= rounding**2:
-        return 1.0 if abs(difference) <= rounding else 0.0
-
-    if sentences is not None:
-        sentence_variance = max(0.0, variance - seed_variance)
-        parts.append((sentence_variance, max(1, sentences - 1)))
-    return float(2 * stdtr(_degrees_of_freedom(parts), -abs(difference) / np.sqrt(variance)))
-
-
 @dataclass(frozen=True)
 class Contrast:
     """A weighted sum of means over seeds, such as a difference of two of them.
@@ -224,8 +192,15 @@ def contrast(
 ) -> Contrast | None:
     """A weighted sum of means, with its interval; None where a system has a single seed.
 
-    Standard error and degrees of freedom are those of `p_of_difference`, so that the interval of a
-    difference excludes 0 exactly where its p is below 1 - confidence.
+    The standard error is the standard deviation of the sum over the two-level bootstrap: seeds
+    drawn for each system by itself, sentences for all alike. (Systems tested on different sentences
+    have these drawn separately.) The sum in standard errors is compared with Student's t, whose
+    degrees of freedom follow from the parts of the variance (Satterthwaite 1946, as in Welch's
+    test): those of the seeds, which are few, and that of the sentences. The interval excludes 0
+    exactly where p is below 1 - confidence.
+
+    Counting the samples on the other side of zero would be wrong: of two equal systems with two
+    seeds each, both seeds of one beat both seeds of the other in one of three cases.
 
     weights: one for each system; they sum to 0.
     """
@@ -250,40 +225,29 @@ def contrast(
         seed_variance = sum(part for part, _ in parts)
         parts.append((max(0.0, variance - seed_variance), max(1, min(sentences) - 1)))
     error = math.sqrt(variance)
-    degrees = _degrees_of_freedom(parts)
-    reach = _student_quantile((1 + confidence) / 2, degrees) * error
+    degrees = degrees_of_freedom(parts)
+    reach = student_quantile((1 + confidence) / 2, degrees) * error
     p = float(2 * stdtr(degrees, -abs(value) / error))
     return Contrast(value, value - reach, value + reach, p)
 
 
-def _student_quantile(share: float, degrees: float) -> float:
-    return float(ndtri(share) if math.isinf(degrees) else stdtrit(degrees, share))
+def difference_of_systems(
+    first: SystemSample, second: SystemSample, confidence: float
+) -> Contrast | None:
+    """The first mean less the second; None where a system has a single seed.
 
-
-def _degrees_of_freedom(parts: Sequence[tuple[float, int]]) -> float:
-    """Satterthwaite's degrees of freedom of a sum of variances, each with its own degrees.
-
-    parts: (variance, degrees of freedom). Without any variance, Student's t is the normal
-        distribution: infinitely many.
+    From six seeds on a permutation of the seeds must find it as certain as `contrast` does: the
+    less certain p, and the wider interval, count (see `attnlab.evaluation.differences`).
     """
-    total = sum(variance for variance, _ in parts)
-    if total == 0:
-        return math.inf
-    return total**2 / sum(variance**2 / degrees for variance, degrees in parts)
-
-
-def _variance_of_seeds(first: SystemSample, second: SystemSample) -> list[tuple[float, int]]:
-    """What the seeds add to the variance of the difference, with its degrees of freedom.
-
-    One seed shows no variance. Its system gets the variance of the other system: taking the single
-    value as exact would find a difference between equal systems in one of six cases.
-    """
-    with_several = [system for system in (first, second) if system.seeds > 1]
-    if len(with_several) == 1:
-        (known,) = with_several
-        variance_of_one = float(known.values.var(ddof=1))
-        return [(variance_of_one / known.seeds + variance_of_one, known.seeds - 1)]
-    return [(_variance_of_mean(system), system.seeds - 1) for system in with_several]
+    found = contrast([first, second], [1, -1], confidence)
+    if found is None or min(first.seeds, second.seeds) < FEWEST_SEEDS_EXACT:
+        return found
+    exact = independent_difference(first.values.tolist(), second.values.tolist())
+    if exact is None:
+        return found
+    low, high = exact.interval(confidence)
+    p = max(found.p, exact.p_other_than(0.0))
+    return Contrast(found.value, min(found.low, low), max(found.high, high), p)
 
 
 def _variance_of_mean(sample: SystemSample) -> float:

@@ -19,11 +19,10 @@ from attnlab.evaluation.significance import (
     Contrast,
     Estimate,
     SystemSample,
-    contrast,
+    difference_of_systems,
     estimate,
     holm,
     letter_groups,
-    p_of_difference,
     resampled_sums,
     system_sample,
 )
@@ -161,11 +160,12 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
             samples[system.name] = _sample(system, name, scores, wanted)
         estimates[name] = _estimates(samples, measure, wanted.confidence)
 
-        p_values = _p_values(samples, list(combinations(samples, 2)))
+        differences = _differences(samples, list(combinations(samples, 2)), wanted.confidence)
+        p_values = _corrected(differences)
         letters[name] = _letters(list(samples), p_values, wanted.threshold)
         if name == wanted.measure:
             samples_of_wanted = samples
-            pairs = _pairs(samples, p_values, wanted)
+            pairs = _pairs(samples, differences, wanted)
 
     return Findings(
         wanted=wanted,
@@ -221,21 +221,25 @@ def _sample(system: System, measure: str, scores: SentenceScores, wanted: Wanted
     return system_sample(values, np.stack(resampled), sentences, wanted.samples, random)
 
 
-def _p_values(
-    samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], float]:
-    """{pair: p after Holm's correction} of the pairs that can be tested.
+def _differences(
+    samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]], confidence: float
+) -> dict[tuple[str, str], Contrast]:
+    """{pair: its difference} of the pairs that can be tested.
 
     A system with one seed is not tested: how far another seed would move it is unknown.
     """
-    found = {}
+    differences = {}
     for one, other in pairs:
-        if min(samples[one].seeds, samples[other].seeds) == 1:
-            continue
-        p = p_of_difference(samples[one], samples[other])
-        if p is not None:
-            found[one, other] = p
-    return dict(zip(found, holm(list(found.values())), strict=True))
+        found = difference_of_systems(samples[one], samples[other], confidence)
+        if found is not None:
+            differences[one, other] = found
+    return differences
+
+
+def _corrected(differences: Mapping[tuple[str, str], Contrast]) -> dict[tuple[str, str], float]:
+    """{pair: p after Holm's correction over all of them}."""
+    p_values = [found.p for found in differences.values()]
+    return dict(zip(differences, holm(p_values), strict=True))
 
 
 def _letters(
@@ -259,19 +263,22 @@ def _letters(
 
 
 def _pairs(
-    samples: Mapping[str, SystemSample], p_values: Mapping[tuple[str, str], float], wanted: Wanted
+    samples: Mapping[str, SystemSample],
+    differences: Mapping[tuple[str, str], Contrast],
+    wanted: Wanted,
 ) -> list[Pair]:
     """All pairs, the better one first, or each system with the baseline."""
     chosen = list(combinations(samples, 2))
     if wanted.baseline is not None:
         chosen = [(name, wanted.baseline) for name in samples if name != wanted.baseline]
-        p_values = _p_values(samples, chosen)  # corrected over fewer pairs
+        differences = _differences(samples, chosen, wanted.confidence)
+    p_values = _corrected(differences)
 
     pairs = []
     for one, other in chosen:
         ours, theirs = samples[one], samples[other]
         difference = float(ours.values.mean()) - float(theirs.values.mean())
-        found = contrast([ours, theirs], [1, -1], wanted.confidence)
+        found = differences.get((one, other))
         p = p_values.get((one, other))
         pairs.append(Pair.of(one, other, difference, found, p, (ours.seeds, theirs.seeds)))
     return pairs
