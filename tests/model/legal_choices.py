@@ -29,6 +29,7 @@ EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and 
 BY_POSITION = ("location", "uniform")  # scores without keys
 CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
 NEEDS_POSITIVE_WEIGHTS = ("coverage", "forward", "forward_with_agent")
+HARD = ("hard", "gumbel", "reinforce")
 NO_DISTRIBUTION = ("none", "sigmoid", "softmax1", "softmax_with_sink")
 READS_WEIGHTS = (*COPIES, *MARGINALISES)  # as a distribution over the source
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
@@ -146,9 +147,7 @@ RULES = [
     ),
     _rule(
         "a renormalised window changes nothing",
-        lambda normaliser, scope: (
-            normaliser in ("hard", "gumbel") and scope == "local_p_renormalised"
-        ),
+        lambda normaliser, scope: normaliser in HARD and scope == "local_p_renormalised",
     ),
     _rule(
         "makes weights of any sign by itself",
@@ -165,6 +164,14 @@ RULES = [
     _rule(
         "needs weights that are at least 0",
         lambda normaliser, history: normaliser == "none" and history in NEEDS_POSITIVE_WEIGHTS,
+    ),
+    _rule(
+        "would have nothing to learn from what it draws",
+        lambda attention, normaliser: attention == "uniform" and normaliser == "reinforce",
+    ),
+    _rule(
+        "are drawn and have no gradient",
+        lambda normaliser, history: normaliser == "reinforce" and history == "coverage",
     ),
     _rule(
         "the location and uniform scores have no keys that heads could project",
@@ -237,6 +244,10 @@ RULES = [
         lambda heads, output: heads is not None and output in MARGINALISES,
     ),
     _rule(
+        "sums over all source tokens that a token may come from",
+        lambda normaliser, output: normaliser == "reinforce" and output in MARGINALISES,
+    ),
+    _rule(
         "a gate or dropout on the way to the context does nothing",
         lambda gate, output: gate != "none" and output in MARGINALISES,
     ),
@@ -254,7 +265,7 @@ RULES = [
     ),
     _rule(
         "learns nothing of a token whose weight is 0",
-        lambda normaliser, output: normaliser in ("hard", "gumbel") and output in ONLY_COPIES,
+        lambda normaliser, output: normaliser in HARD and output in ONLY_COPIES,
     ),
     _rule(
         "would never learn",

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from composed_variants import FOLLOWS_ALIGNMENT
-from legal_choices import USUAL, Row
+from legal_choices import HARD, USUAL, Row
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
@@ -17,7 +17,8 @@ from attnlab.config.part import Part
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.training import teacher_forcing
-from attnlab.training.loss import summed_loss
+from attnlab.training.loss import summed_loss, token_losses
+from attnlab.training.reinforcement import Reinforcement
 from attnlab.training.teacher_forcing import TeacherForcing, toss
 
 STEP = 10  # the falling schedules are near a half here
@@ -58,13 +59,28 @@ def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
         batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample"
     )
     loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss
+    loss = loss + reinforced(model, unrolled, batch)
     return loss if unrolled.history_loss is None else loss + unrolled.history_loss
+
+
+def reinforced(model: Seq2Seq, unrolled: Unrolled, batch: Batch) -> torch.Tensor | float:
+    """The term of a model that draws its weights, after a step that expected half a nat."""
+    if unrolled.drawn is None:
+        return 0.0
+    assert model.decoder.attention is not None
+    assert model.decoder.attention.drawing is not None
+    learned = Reinforcement(model.decoder.attention.drawing)
+    learned.average.fill_(-0.5)
+    learned.weight.fill_(1.0)
+    losses = token_losses(model.output, unrolled, batch, label_smoothing=0.0).loss
+    return learned(losses, batch.target_mask, unrolled.drawn)
 
 
 def exact_loss(model: Seq2Seq, unrolled: Unrolled, batch: Batch) -> torch.Tensor:
     """The training loss, in the model's own precision."""
     logits = model.output(unrolled.reading[batch.target_mask])
     loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
+    loss = loss + reinforced(model, unrolled, batch)
     return loss if unrolled.history_loss is None else loss + unrolled.history_loss
 
 
@@ -105,7 +121,7 @@ def parameters_that_short_sentences_may_not_read(model: Seq2Seq, row: Row) -> se
     """
     idle: list[str] = []
     if row["history"] == "forward_with_agent" and (
-        row["normaliser"] in ("hard", "gumbel") or row["scope"] != "global"
+        row["normaliser"] in HARD or row["scope"] != "global"
     ):
         idle.append(".history.")
     if row["history"].startswith("forward") and row["scope"] == "local_p_renormalised":
@@ -114,7 +130,7 @@ def parameters_that_short_sentences_may_not_read(model: Seq2Seq, row: Row) -> se
     if row["attention"] == "uniform" and row["normaliser"] == "hard" and row["bridge"] == "zero":
         idle.append("encoder.forward_layers.0.weight_hh")
     # Hard weights leave an alignment one way to go, whatever the score of its moves.
-    if row["output"] in FOLLOWS_ALIGNMENT and row["normaliser"] in ("hard", "gumbel"):
+    if row["output"] in FOLLOWS_ALIGNMENT and row["normaliser"] in HARD:
         idle += ["output.of_", ".score."]
     names = [name for name, _ in model.named_parameters()]
     return {name for name in names if any(part in name for part in idle)}
@@ -127,7 +143,7 @@ def loss_must_fall(row: Row) -> bool:
     """
     draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
     draws = draws or row["history"] == "monotonic"
-    return row["precision"] == "full" and not draws and row["normaliser"] not in ("hard", "gumbel")
+    return row["precision"] == "full" and not draws and row["normaliser"] not in HARD
 
 
 def train_one_step(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> None:

@@ -32,8 +32,8 @@ from attnlab.model.readouts import AttentionalReadout
 
 SCOPES = {name: part_of("scope", name) for name in usual_first("scope")}
 SCOPES["local_p_renormalised"] = part_of("scope", "local_p", renormalise=True)
-# Learned straight through: their gradient is meant to be another one.
-STRAIGHT_THROUGH = ("hard", "gumbel")
+# Learned straight through, or by a reward: their gradient is meant to be another one.
+STRAIGHT_THROUGH = ("hard", "gumbel", "reinforce")
 NORMALISERS = {
     name: part_of("normaliser", name)
     for name in usual_first("normaliser")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attnlab.model.histories.monotonic import Monotonic
 from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.reinforce import Reinforce
 from attnlab.model.seq2seq import Seq2Seq
 
 
@@ -12,4 +13,6 @@ def without_draws(model: Seq2Seq) -> Seq2Seq:
     for module in model.modules():
         if isinstance(module, Hard | Monotonic):
             module.noise = False
+        if isinstance(module, Reinforce):
+            module.eval()
     return model

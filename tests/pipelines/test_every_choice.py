@@ -90,6 +90,7 @@ TOGETHER = [
         "readout=attentional",
     ),
     ("attention=uniform", "normaliser=softmax1"),
+    ("attention=scaled_dot", "normaliser=reinforce", "history=location_sensitive"),
     ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
     ("attention=general", "normaliser=around_best"),
     ("attention=linear_attention", "history=coverage", "heads=multi"),

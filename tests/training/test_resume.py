@@ -84,6 +84,11 @@ STOPPED = [
         {"on": {"precision": "bf16"}}, 8, marks=[pytest.mark.bfloat16, pytest.mark.processor]
     ),
     *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2}, {"average_decay": 0.9})),
+    # The draws go on, and so does the mean that their rewards are compared with.
+    *(
+        ({"model": {"normaliser": "reinforce"}, **choices}, 8)
+        for choices in ({}, {"accumulate": 2}, {"average_decay": 0.9})
+    ),
     # Stopped while the attention is off, at the step that switches it on, and after.
     *(({"attention_schedule": LateAttentionSchedule(10, "uniform")}, stop) for stop in (8, 10, 14)),
 ]

@@ -74,6 +74,7 @@ from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
+from attnlab.model.normalisers.reinforce import Reinforce
 from attnlab.model.normalisers.sigmoid import Sigmoid
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
@@ -133,6 +134,7 @@ SUPPORTED: dict[str, dict[type, str]] = {
         TopK: "top_k",
         AroundBest: "around_best",
         Hard: "hard, gumbel",
+        Reinforce: "reinforce",
     },
     "model/scope": {GlobalScope: "global", LocalM: "local_m", LocalP: "local_p"},
     "model/history": {

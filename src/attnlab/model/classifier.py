@@ -16,6 +16,7 @@ from torch.nn.functional import log_softmax, logsigmoid
 from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.draws import Drawn, Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.memory import Memory
@@ -29,10 +30,14 @@ from attnlab.model.scopes import Scope
 
 @dataclass(frozen=True)
 class Classified:
-    """log_probabilities of the classes, and where the attention looked, the mean over its heads."""
+    """log_probabilities of the classes, and where the attention looked, the mean over its heads.
+
+    drawn: what training drew, with T = 1; None where it draws nothing.
+    """
 
     log_probabilities: Tensor  # (B, C)
     attention_weights: Tensor  # (B, S)
+    drawn: Drawn | None = None
 
 
 class Classifier(nn.Module):
@@ -101,12 +106,16 @@ class Classifier(nn.Module):
         """source (B, S) and its mask -> what each sentence is."""
         # 1. Read the sentence.
         memory = self.read(source, source_mask, intervention)
+        draws = Draws() if self.training and self.attention.drawing is not None else None
+        memory = memory.recorded_by(draws)
         # 2. Look back at it once.
         query = memory.summary.unsqueeze(1)  # (B, 1, D)
         # (B, 1, D), (B, N, 1, S)
         context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))
         # 3. Decide.
-        return Classified(self.decide(context.squeeze(1)), weights.mean(1).squeeze(1))
+        log_probabilities = self.decide(context.squeeze(1))
+        drawn = None if draws is None else draws.take()
+        return Classified(log_probabilities, weights.mean(1).squeeze(1), drawn)
 
     def read(
         self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.draws import Drawn, Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
@@ -48,11 +49,22 @@ class Unrolled:
     attention_weights are the mean over the heads, or where the output says that each token of the
     target comes from. history_loss is that of the attention's history,
     summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
+    draw_log_probability and draw_entropy are those of the weights that training drew (`Drawn`);
+    None where it draws none.
     """
 
     reading: Reading  # (B, T, ...)
     attention_weights: Tensor | None  # (B, T, S)
     history_loss: Tensor | None = None  # ()
+    draw_log_probability: Tensor | None = None  # (B, T)
+    draw_entropy: Tensor | None = None  # (B, T)
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """What training drew."""
+        if self.draw_log_probability is None or self.draw_entropy is None:
+            return None
+        return Drawn(self.draw_log_probability, self.draw_entropy)
 
 
 class Seq2Seq(nn.Module):
@@ -255,6 +267,7 @@ class Seq2Seq(nn.Module):
                 token.
         """
         memory, state = self.encode(batch.source, batch.source_mask, intervention)
+        memory = memory.recorded_by(self._new_draws())
         inputs, labels, mask = batch.target_input, batch.target_output, batch.target_mask
         skip_leading_pads = self.padding.decoder == "pre" and self.padding.recurrence == "skip"
         order = pads_last(mask) if skip_leading_pads else None
@@ -270,6 +283,13 @@ class Seq2Seq(nn.Module):
             weights = output.attention_weights
             reading = self._read(output, memory)
             unrolled = Unrolled(reading, None if weights is None else weights.mean(1))
+            drawn = None if memory.draws is None else memory.draws.take()
+            if drawn is not None:
+                unrolled = replace(
+                    unrolled,
+                    draw_log_probability=drawn.log_probability,
+                    draw_entropy=drawn.entropy,
+                )
         else:
             unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         unrolled = self._align(unrolled, labels, mask)
@@ -277,12 +297,20 @@ class Seq2Seq(nn.Module):
             return unrolled
 
         back = order.argsort(dim=1)
-        weights = unrolled.attention_weights
-        return replace(
-            unrolled,
-            reading=unrolled.reading.with_each(lambda x: reorder(x, back)),
-            attention_weights=None if weights is None else reorder(weights, back),
-        )
+        changed = {
+            name: reorder(x, back)
+            for name in ("attention_weights", "draw_log_probability", "draw_entropy")
+            if (x := getattr(unrolled, name)) is not None
+        }
+        reading = unrolled.reading.with_each(lambda x: reorder(x, back))
+        return replace(unrolled, reading=reading, **changed)
+
+    def _new_draws(self) -> Draws | None:
+        """A record of what the attention draws, where it does."""
+        attention = self.decoder.attention
+        if not self.training or attention is None or attention.drawing is None:
+            return None
+        return Draws()
 
     def _align(self, unrolled: Unrolled, labels: Tensor, mask: Tensor) -> Unrolled:
         """The pass as the output reads it that knows the target: labels and mask are (B, T)."""
@@ -316,6 +344,7 @@ class Seq2Seq(nn.Module):
         outputs: list[StepOutput] = []
         readings: list[Reading] = []
         losses: list[Tensor] = []
+        drawn: list[Drawn] = []
         for t, token in enumerate(tokens):
             written = inputs[:, t]
             if guessed is not None and len(rows := guessed[t]):
@@ -335,6 +364,8 @@ class Seq2Seq(nn.Module):
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(token, before, memory)
             outputs.append(output)
+            if memory.draws is not None and (of_step := memory.draws.take()) is not None:
+                drawn.append(of_step)
             if reads_each_step:
                 reading = self._read(output, memory)
                 if self.output.follows_alignment:
@@ -355,7 +386,14 @@ class Seq2Seq(nn.Module):
         history = self.decoder.history
         if history is not None and losses:
             loss = history.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
-        return Unrolled(reading, torch.stack(weights, dim=1) if weights else None, loss)
+        unrolled = Unrolled(reading, torch.stack(weights, dim=1) if weights else None, loss)
+        if not drawn:
+            return unrolled
+        return replace(
+            unrolled,
+            draw_log_probability=torch.stack([x.log_probability.flatten() for x in drawn], dim=1),
+            draw_entropy=torch.stack([x.entropy.flatten() for x in drawn], dim=1),
+        )
 
     def _read(self, output: StepOutput, memory: Memory) -> Reading:
         """What the output reads of a step, or of all steps at once."""

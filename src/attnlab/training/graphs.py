@@ -30,6 +30,8 @@ MOST_GRAPHS = 64
 # A shape is captured when it is met for the second time: many are met once only.
 MEETINGS = 2
 
+BESIDE_THE_READING = tuple(field.name for field in fields(Unrolled) if field.name != "reading")
+
 Shape = tuple[int, int, int]  # B, S, T
 Capture = Callable[..., Any]
 
@@ -166,7 +168,7 @@ class TensorPass(nn.Module):
         unrolled = self.model(Batch(*tensors))
         self._reading = unrolled.reading.with_each(Tensor.detach)
         found = {f"reading.{name}": x for name, x in unrolled.reading.columns().items()}
-        for name in ("attention_weights", "history_loss"):
+        for name in BESIDE_THE_READING:
             if getattr(unrolled, name) is not None:
                 found[name] = getattr(unrolled, name)
         return found
@@ -176,7 +178,7 @@ class TensorPass(nn.Module):
         assert self._reading is not None
         columns = {name: found[f"reading.{name}"] for name in self._reading.columns()}
         reading = replace(self._reading, **columns)
-        return Unrolled(reading, found.get("attention_weights"), found.get("history_loss"))
+        return Unrolled(reading, *(found.get(name) for name in BESIDE_THE_READING))
 
 
 def _tensors(batch: Batch) -> tuple[Tensor, ...]:

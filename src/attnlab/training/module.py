@@ -14,7 +14,9 @@ from torchmetrics import MeanMetric
 
 from attnlab.errors import ExperimentError
 from attnlab.model.fast import speed_up
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.training.optimisation import make_scheduler
+from attnlab.training.reinforcement import Reinforcement
 from attnlab.training.settings import Training
 
 _REMEDY = (
@@ -55,18 +57,23 @@ class LabModule(pl.LightningModule):
 
     It clips, logs, schedules, divides the loss, and stops a diverged training.
 
+    Args:
+        drawing: the normaliser of the model's attention, where it draws weights.
+
     epoch_metric: the name of the mean NLL over an epoch.
     training_nll: that mean so far.
+    reinforcement: how it learns from attention weights that are drawn; None where none are.
     """
 
     epoch_metric: ClassVar[str]
 
-    def __init__(self, model: Any, settings: Training) -> None:
+    def __init__(self, model: Any, settings: Training, drawing: Normaliser | None = None) -> None:
         super().__init__()
         self.model = speed_up(model)
         self.settings: Any = settings
         self.training_nll = WeightedMean()
         self._parts = PartSums()
+        self.reinforcement = None if drawing is None else Reinforcement(drawing)
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Any:
@@ -198,6 +205,9 @@ class LabModule(pl.LightningModule):
         if self.is_recorded and parts.number == accumulate:
             for name, value in parts.sums.items():
                 self.log(f"train/{name}", value / parts.count)
+
+        if self.reinforcement is not None and parts.number == accumulate:
+            self.reinforcement.end_step()
 
         if accumulate == 1:
             return loss / self.count_per_process(count)

@@ -90,5 +90,6 @@ NORMALISERS = {
     "around_best": lambda z, w: around_best(z, SMALL["reach"]),
     "hard": lambda z, w: hard(z),
     "none": lambda z, w: z,
+    "reinforce": lambda z, w: hard(z),
     "gumbel": lambda z, w: hard(z),  # as searches and validations see it
 }

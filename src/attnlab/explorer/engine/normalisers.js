@@ -102,6 +102,7 @@ const NORMALISERS = {
   TopK: { operation: "top_k", formula: "{} = top-k({})", setting: "k" },
   AroundBest: { operation: "around_best", formula: "{} = softmax around max {}", setting: "reach" },
   Hard: { operation: "greatest", formula: "{} = one-hot(argmax {})" },
+  Reinforce: { operation: "greatest", formula: "{} = one-hot(argmax {})" },
 };
 
 /** The number beside the scores. */

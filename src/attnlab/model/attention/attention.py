@@ -12,6 +12,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.draws import Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
@@ -72,6 +73,7 @@ class Attention(nn.Module):
                 "model/normaliser than hard and gumbel",
             )
         _check_signs(score, normaliser, scope, history)
+        _check_draws(score, normaliser, history)
         self.score = score
         self.normaliser = normaliser
         self.scope = scope
@@ -83,6 +85,11 @@ class Attention(nn.Module):
     def histories(self) -> Sequence[History]:
         """That of its one head; empty without."""
         return () if self.history is None else (self.history,)
+
+    @property
+    def drawing(self) -> Normaliser | None:
+        """The normaliser, where training draws weights and must learn from what it drew."""
+        return self.normaliser if getattr(self.normaliser, "is_drawn", False) else None
 
     @property
     def rows_sum_to_one(self) -> bool:
@@ -190,18 +197,26 @@ class Attention(nn.Module):
 
         # 3. Make weights of the scores, and average the values by them.
         def weigh(scores: Tensor) -> Tensor:
-            return window.reweigh(self.normalise(scores, past))
+            return window.reweigh(self.normalise(scores, past, memory.draws))
 
         change, positions = memory.intervention, memory.positions
         weights = weigh(scores) if change is None else change.weigh(scores, weigh, positions, t)
         context = self.dropout(weights.to(memory.values.dtype)) @ memory.values
         return context, weights.unsqueeze(1)
 
-    def normalise(self, scores: Tensor, past: Remembered | None) -> Tensor:
-        """Weights of scores, both (B, T, S); T is 1 where something is remembered."""
+    def normalise(
+        self, scores: Tensor, past: Remembered | None, draws: Draws | None = None
+    ) -> Tensor:
+        """Weights of scores, both (B, T, S); T is 1 where something is remembered.
+
+        draws: notes what is drawn.
+        """
+        normaliser: Callable[[Tensor], Tensor] = self.normaliser
+        if draws is not None:
+            normaliser = draws.recording(self.normaliser)
         if self.history is None or past is None:
-            return self.normaliser(scores)
-        return self.history.weigh(scores[:, 0], self.normaliser, past).unsqueeze(1)
+            return normaliser(scores)
+        return self.history.weigh(scores[:, 0], normaliser, past).unsqueeze(1)
 
 
 def _check_signs(
@@ -240,6 +255,26 @@ def _check_signs(
             f"history {type(history).__name__} needs weights that are at least 0, but those of "
             f"normaliser {name} may be negative; choose model/history=none (of coverage also "
             "model.history.loss_weight=0), or another model/normaliser",
+        )
+
+
+def _check_draws(score: Score, normaliser: Normaliser, history: History | None) -> None:
+    """Raise UnfitPartError where a part could not learn from weights that are drawn."""
+    if not getattr(normaliser, "is_drawn", False):
+        return
+    name = type(normaliser).__name__
+    if isinstance(score, UniformScore):
+        raise UnfitPartError(
+            "normaliser",
+            f"the uniform score is 0 everywhere, so that normaliser {name} would have nothing to "
+            "learn from what it draws; choose model/normaliser=softmax, or another model/attention",
+        )
+    if history is not None and history.loss_name is not None and history.loss_weight > 0:
+        raise UnfitPartError(
+            "history",
+            f"the loss of history {type(history).__name__} is on attention weights, but those of "
+            f"normaliser {name} are drawn and have no gradient; choose "
+            "model.history.loss_weight=0, or another model/normaliser",
         )
 
 
@@ -284,6 +319,11 @@ class MultiHeadAttention(nn.Module):
     def histories(self) -> Sequence[History]:
         """Those of the heads, which all have one, or none has; empty without."""
         return [history for attention in self.attentions for history in attention.histories]
+
+    @property
+    def drawing(self) -> Normaliser | None:
+        """As that of the first head: they all have the same settings."""
+        return self.attentions[0].drawing
 
     @property
     def rows_sum_to_one(self) -> bool:

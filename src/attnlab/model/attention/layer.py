@@ -76,6 +76,12 @@ class Attention(nn.Module):
         of_scope = _Part(Scope, scope)
         _hand_out(settings, [of_score, of_normaliser, of_scope])
 
+        if getattr(of_normaliser.chosen, "is_drawn", False):
+            raise ValueError(
+                f"normaliser {normaliser!r} draws its weights and learns from the loss that "
+                'follows, which one layer does not know; choose normaliser="hard" with noise=True'
+            )
+
         # 2. Build them for these widths. A function that is a normaliser is one already.
         make_score: Callable[..., Score] = of_score
         if projection is not None:
@@ -195,11 +201,15 @@ def classes_by_name(kind: type[T]) -> Mapping[str, type[T]]:
 
     `NormedBahdanauScore` is "normed_bahdanau", `LocalM` is "local_m".
 
-    Those that need more of the program than widths, such as a projection around a score, have no
-    name.
+    Those that need more of the program than widths, such as a projection around a score, or a
+    training that learns from their draws, have no name.
     """
     classes = [class_named(target, kind) for target in known_targets(kind)]
-    usable = [found for found in classes if set(runtime_arguments(found)) <= set(SIZES)]
+    usable = [
+        found
+        for found in classes
+        if set(runtime_arguments(found)) <= set(SIZES) and not getattr(found, "is_drawn", False)
+    ]
     return {
         re.sub(r"(?<=.)(?=[A-Z])", "_", c.__name__.removesuffix(kind.__name__)).lower(): c
         for c in usable

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from attnlab.model.attention.draws import Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.patch import Patch, Places
 
@@ -25,6 +26,7 @@ class Memory:
     they are. source has the tokens themselves, for an output that copies them. of_blocks has the
     memory of each block of a decoder whose blocks attend.
     projected_values are the values as `Readout.at_each` reads them, for an output that asks it.
+    draws records what the attentions draw; None where nobody learns from it.
     """
 
     summary: Tensor  # (B, D)
@@ -37,6 +39,7 @@ class Memory:
     source: Tensor | None = None  # (B, S) long
     of_blocks: tuple[Memory, ...] = ()
     projected_values: Tensor | None = None  # (B, S, P)
+    draws: Draws | None = None
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order; a row may be named twice."""
@@ -59,6 +62,11 @@ class Memory:
             mask = shown if mask is None else mask & shown
         of_blocks = tuple(each.under(intervention) for each in self.of_blocks)
         return replace(self, mask=mask, intervention=intervention, of_blocks=of_blocks)
+
+    def recorded_by(self, draws: Draws | None) -> Memory:
+        """The memory whose attentions note in `draws` what they draw."""
+        of_blocks = tuple(each.recorded_by(draws) for each in self.of_blocks)
+        return replace(self, draws=draws, of_blocks=of_blocks)
 
     def patched(self, patch: Patch, other: Memory) -> Memory:
         """The memory with the keys and values that a patch takes from another sentence.

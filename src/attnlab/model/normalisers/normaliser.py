@@ -22,6 +22,8 @@ class Normaliser(nn.Module, ABC):
         score, or a softmax that may leave a part to nothing.
     is_sparse: whether weights of tokens that may be seen can be exactly 0.
     is_hard: whether one token has all the weight.
+    is_drawn: whether training draws that token with the probabilities softmax(scores), without a
+        gradient. It then has the settings of `Reinforce`, by which training learns from the draws.
     is_signed: whether weights may be negative.
     """
 
@@ -30,6 +32,7 @@ class Normaliser(nn.Module, ABC):
     rows_sum_to_one: bool = True
     is_sparse: bool = False
     is_hard: bool = False
+    is_drawn: bool = False
     is_signed: bool = False
 
     def __init__(self) -> None:

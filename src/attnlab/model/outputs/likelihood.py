@@ -26,6 +26,28 @@ def at_least_single(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
+class EachLoss(NamedTuple):
+    """The summands of a `SummedLoss`, one for each of N tokens or sentences."""
+
+    loss: Tensor  # (N,)
+    nll: Tensor  # (N,)
+
+    def summed(self) -> SummedLoss:
+        """Their sums."""
+        return SummedLoss(self.loss.sum(), self.nll.sum())
+
+
+def each_smoothed_nll(
+    log_probabilities: Tensor, labels: Tensor, label_smoothing: float
+) -> EachLoss:
+    """The summands of `smoothed_nll`: log_probabilities (N, C), labels (N,)."""
+    nll = nll_loss(log_probabilities, labels, reduction="none")
+    if label_smoothing == 0:
+        return EachLoss(nll, nll)
+    uniform = -log_probabilities.mean(dim=-1)
+    return EachLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)
+
+
 def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
     """The sums over N labels: log_probabilities (N, C), labels (N,).
 

@@ -223,6 +223,12 @@ def check_alignment(
             f"output {name} sums over the source tokens that one attention may choose, but this "
             "one has several heads; choose model/heads=one, or model/output=linear"
         )
+    if attention is not None and attention.drawing is not None:
+        raise ValueError(
+            f"output {name} sums over all source tokens that a token may come from, so that none "
+            f"needs to be drawn, but normaliser {type(attention.drawing).__name__} draws one; "
+            "choose model/normaliser=softmax, or model/output=linear"
+        )
     if attention is not None and (attention.gate is not None or attention.dropout.p > 0):
         raise ValueError(
             f"output {name} reads a value of the source in place of the context, so that a gate or "

@@ -7,11 +7,12 @@ from torch import Tensor
 
 from attnlab.batch import LabelledBatch
 from attnlab.model.classifier import Classifier
-from attnlab.model.outputs.likelihood import smoothed_nll
+from attnlab.model.outputs.likelihood import each_smoothed_nll, smoothed_nll
 from attnlab.tasks.classification.metrics import ClassMetrics
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.training.attention_losses.attention_loss import Looks
 from attnlab.training.module import LabModule
+from attnlab.training.reinforcement import DRAW_ENTROPY
 
 
 class ClassifierModule(LabModule):
@@ -27,7 +28,7 @@ class ClassifierModule(LabModule):
     def __init__(
         self, model: Classifier, settings: ClassificationTraining, num_classes: int
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, model.attention.drawing)
         self.metrics = ClassMetrics(num_classes)
         self.confusions = None
 
@@ -36,6 +37,11 @@ class ClassifierModule(LabModule):
         smoothing = self.settings.label_smoothing
         loss, nll = smoothed_nll(found.log_probabilities, batch.labels, smoothing)
         sentences, shown = len(batch), {"nll": nll}
+        if self.reinforcement is not None and found.drawn is not None:
+            each = each_smoothed_nll(found.log_probabilities, batch.labels, smoothing)
+            once = torch.ones_like(found.drawn.entropy, dtype=torch.bool)  # (B, 1)
+            loss = loss + self.reinforcement(each.loss.unsqueeze(1), once, found.drawn)
+            shown[DRAW_ENTROPY] = self.reinforcement.entropy_of(once, found.drawn)
         attention_loss = self.settings.attention_loss
         if attention_loss is not None:
             on_weights = attention_loss.summed(self.looks(batch, found.attention_weights))

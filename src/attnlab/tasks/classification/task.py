@@ -27,6 +27,7 @@ from attnlab.training.attention_losses.attention_loss import (
     check_signs,
     read_source_vocabulary,
 )
+from attnlab.training.reinforcement import DRAW_ENTROPY, draw_problems
 from attnlab.training.settings import LOGGED_STEPS
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Classification(Task[LabelledData]):
                 "not; choose training/attention_loss=none, entropy or impermissible_mass"
             ]
         model = bound["model"].values
-        return check_signs(loss, model.get("normaliser")) + check_learns(loss, model)
+        normaliser = model.get("normaliser")
+        problems = check_signs(loss, normaliser) + check_learns(loss, model)
+        return problems + draw_problems(loss, normaliser)
 
     def check_data(self, experiment: Experiment, data: LabelledData) -> None:
         """As `Task.check_data`, and let the attention loss look up the vocabulary."""
@@ -89,7 +92,10 @@ class Classification(Task[LabelledData]):
         names |= {"train/nll", *LOGGED_STEPS}
         if training.attention_loss is not None:
             names.add(f"train/{training.attention_loss.name}")
-        if training.attention_loss or training.label_smoothing:
+        draws = bound["model"].values["normaliser"].target.is_drawn
+        if draws:
+            names.add(f"train/{DRAW_ENTROPY}")
+        if training.attention_loss or training.label_smoothing or draws:
             names.add("train/loss")
         return names
 

@@ -26,6 +26,7 @@ from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
 from attnlab.model.normalisers.none import NoneNormaliser
+from attnlab.model.normalisers.reinforce import Reinforce
 from attnlab.model.normalisers.sigmoid import Sigmoid
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
@@ -483,6 +484,7 @@ NORMALISERS: Mapping[type, Written] = {
     AroundBest: Written("around_best", "{} = softmax around max {}", settings=("reach",)),
     NoneNormaliser: Written("seen_alone", "{} = {}"),
     Hard: Written("greatest", "{} = one-hot(argmax {})"),
+    Reinforce: Written("greatest", "{} = one-hot(argmax {})"),
 }
 
 

@@ -21,8 +21,9 @@ from attnlab.tasks.translation.settings import (
 )
 from attnlab.training.attention_losses.attention_loss import Links, Looks, linked_places
 from attnlab.training.graphs import GraphedPasses, lengthened
-from attnlab.training.loss import summed_loss, summed_nll
+from attnlab.training.loss import summed_loss, summed_nll, token_losses
 from attnlab.training.module import LabModule, WeightedMean
+from attnlab.training.reinforcement import DRAW_ENTROPY
 from attnlab.training.teacher_forcing import toss
 
 
@@ -51,7 +52,8 @@ class Seq2SeqModule(LabModule):
         links: Links | None = None,
         graphs: bool = False,
     ) -> None:
-        super().__init__(model, settings)
+        attention = model.decoder.attention
+        super().__init__(model, settings, None if attention is None else attention.drawing)
         self.graphed_passes = GraphedPasses(self.model) if graphs else None
         self.text_metrics = text_metrics
         self.decode = decode
@@ -76,8 +78,16 @@ class Seq2SeqModule(LabModule):
                 sample_guesses=forcing.guess == "sample",
                 intervention=instead,
             )
-        loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
-        tokens, shown = batch.num_target_tokens, {"token_nll": nll}
+        drawn = unrolled.drawn if is_on else None
+        if self.reinforcement is None or drawn is None:
+            loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
+            tokens, shown = batch.num_target_tokens, {"token_nll": nll}
+        else:
+            each = token_losses(self.model.output, unrolled, batch, smoothing)
+            loss, nll = each.summed()
+            tokens, shown = batch.num_target_tokens, {"token_nll": nll}
+            loss = loss + self.reinforcement(each.loss, batch.target_mask, drawn)
+            shown[DRAW_ENTROPY] = self.reinforcement.entropy_of(batch.target_mask, drawn)
         history = self.model.decoder.history
         if unrolled.history_loss is not None and history is not None and is_on:
             loss = loss + unrolled.history_loss

@@ -42,6 +42,7 @@ from attnlab.training.attention_losses.attention_loss import (
 )
 from attnlab.training.attention_schedule import schedule_problems
 from attnlab.training.graphs import graph_problems
+from attnlab.training.reinforcement import DRAW_ENTROPY, draw_problems
 from attnlab.training.settings import LOGGED_STEPS
 from attnlab.training.teacher_forcing import checked_ratio
 
@@ -117,6 +118,7 @@ class Translation(Task[PreparedData]):
             )
         problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
         problems += check_learns(bound["training"].attention_loss, model)
+        problems += draw_problems(bound["training"].attention_loss, model.get("normaliser"))
         problems += schedule_problems(bound["training"].attention_schedule, model)
         problems += graph_problems(bound)
         # In an ensemble another model may attend
@@ -149,7 +151,11 @@ class Translation(Task[PreparedData]):
             names.add(f"train/{training.attention_loss.name}")
         if training.attention_schedule is not None:
             names.add(ATTENTION_IS_ON)
-        if loss_name or training.attention_loss or training.label_smoothing:
+        normaliser = bound["model"].values.get("normaliser")
+        draws = normaliser is not None and normaliser.target.is_drawn
+        if draws:
+            names.add(f"train/{DRAW_ENTROPY}")
+        if loss_name or training.attention_loss or training.label_smoothing or draws:
             names.add("train/loss")
         return names
 
