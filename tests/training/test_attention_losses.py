@@ -205,10 +205,11 @@ def test_loss_on_uniform_weights_is_refused_unless_another_part_learns_them():
     for parts in (
         {"attention": DotScore},
         {"scope": LocalP},
-        {"normaliser": SoftmaxWithSink},
         {"history": ForwardWithAgent},
     ):
         assert check_learns(Entropy(1.0), model_of(**parts)) == []
+    sink = Part(SoftmaxWithSink, initial=0.0, learned=True)
+    assert check_learns(Entropy(1.0), {**model_of(), "normaliser": sink}) == []
     assert check_learns(None, model_of()) == []
 
 
@@ -227,11 +228,11 @@ def test_normaliser_whose_uniform_weights_are_refused_moves_them_by_no_parameter
     if parameters:
         gradients = torch.autograd.grad((weights * torch.rand(2, 3, 5)).sum(), parameters)
     moves = any(gradient is not None and gradient.abs().max() > 1e-6 for gradient in gradients)
-    if check_learns(Entropy(1.0), model_of(normaliser=part.target)):
+    if check_learns(Entropy(1.0), {**model_of(), "normaliser": part}):
         assert not moves
     else:
-        # `none` does not go with the uniform score, and `softmax1` is a sink that is not learned.
-        assert moves or name in ("none", "softmax1")
+        # These do not go with the uniform score.
+        assert moves or name in ("none", "reinforce")
 
 
 def test_losses_have_files():

@@ -27,6 +27,7 @@ from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
 from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.scopes import GlobalScope, LocalM
@@ -124,8 +125,11 @@ def check_learns(loss: AttentionLoss | None, model: Mapping[str, Any]) -> list[s
         return []
     for name, without_effect in _NOTHING_TO_LEARN.items():
         part = model.get(name)
-        if part is not None and part.target not in without_effect:
-            return []
+        if part is None or part.target in without_effect:
+            continue
+        if part.target is SoftmaxWithSink and not part.values.get("learned"):
+            continue
+        return []
     return [
         f"training.attention_loss is {type(loss).__name__}, but model.attention is UniformScore, "
         "whose weights nothing can change; choose training/attention_loss=none, or another "
