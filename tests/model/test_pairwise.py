@@ -43,7 +43,7 @@ def test_covering_array_holds_every_legal_pair():
     )
     assert len(impossible) < len(pairs) / 20
     assert len(ROWS) < 2 * largest * next_largest  # their pairs alone take a row each
-    assert sum(map(loss_must_fall, ROWS)) > 2 / 3 * len(ROWS)
+    assert sum(map(loss_must_fall, ROWS)) > 0.6 * len(ROWS)
     print(
         f"{len(FACTORS)} factors, {len(pairs)} pairs, {len(impossible)} of them impossible, "
         f"{len(ROWS)} rows"
