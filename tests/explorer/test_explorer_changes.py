@@ -42,6 +42,31 @@ def test_weights_made_uniform_show_their_effect_on_every_token(visit, translator
     np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
 
 
+def test_change_goes_for_the_heads_that_are_ticked(visit, translator):
+    ours, plain = translator(heads=2), translator()
+    seen, base = visit({"a": ours, "b": plain}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.get_by_label("Head 0").uncheck()
+    assert seen.page.get_by_label("Head 1").is_disabled()
+    seen.page.get_by_label("Permuted").check()
+    seen.settle()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention("permuted", heads=[1]))
+    of_both = analysis.score(ours, TEXT, base["ids"], Intervention("permuted"))
+    assert not np.allclose(after["log_probs"], of_both["log_probs"], atol=2 * SHOWN)
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+    seen.page.get_by_label("Head 0").check()
+    seen.settle()
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], of_both["log_probs"], atol=SHOWN)
+
+    # A model of one head has no choice, and what was chosen is forgotten with its model.
+    seen.page.get_by_label("Head 1").uncheck()
+    seen.page.locator("header select").select_option("b")
+    seen.page.locator(".heads").wait_for(state="detached")
+    seen.settle()
+    assert seen.page.get_by_role("alert").count() == 0
+
+
 def test_weight_is_dragged_and_moved_by_keys_and_the_row_sums_to_one(visit, translator):
     ours = translator()
     seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)

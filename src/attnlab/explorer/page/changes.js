@@ -33,6 +33,21 @@ export function changesPanel(heading, state, update, ...more) {
   ];
 }
 
+/** Which of several heads a change goes for: all, or those that are ticked. */
+export function headsPanel(count, state, update) {
+  const every = [...Array(count).keys()];
+  const chosen = state.heads ?? every;
+  const tick = (head) => {
+    const now = every.filter((each) => chosen.includes(each) !== (each === head));
+    update({ heads: now.length === count ? null : now });
+  };
+  return h("fieldset", { class: "choices heads" }, h("legend", {}, say("changedHeads")), every.map((head) => h("label", {},
+    h("input", { type: "checkbox", checked: chosen.includes(head), onchange: () => tick(head),
+      // A change of no head would be none.
+      disabled: isSaved || (chosen.length === 1 && chosen.includes(head)) }),
+    say("headNumber", head))));
+}
+
 export const digits = (weight) => Math.round(weight * 1e6) / 1e6;
 
 /** The weights with one of them changed; the others keep their proportions, and all sum to 1. */

@@ -2,16 +2,18 @@
 
 const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 
-/** relative and lines are null until a person chooses: the map then takes what suits it. */
+/** heads are those that a change of the weights goes for, null for all. relative and lines are null until a person chooses: the map then takes what suits it. */
 export const START = {
   text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null, pads: null, changes: null,
-  reference: null, relative: null, lines: false, unfolded: false, losses: null, formed: null, sheet: null, lang: "", theme: "", ...OF_THE_TOKENS,
+  reference: null, relative: null, lines: false, unfolded: false, losses: null, formed: null, sheet: null, lang: "", theme: "",
+  heads: null, ...OF_THE_TOKENS,
 };
 
 /** The state after a change; what belongs to a sentence is forgotten with it. */
 export function changed(state, change) {
   const isOther = (name) => name in change && change[name] !== state[name];
   const forgotten = {};
+  if (isOther("model")) Object.assign(forgotten, { heads: null });
   if (isOther("text")) Object.assign(forgotten, { reference: null });
   if (isOther("text") || isOther("model")) Object.assign(forgotten, OF_THE_TOKENS);
   return { ...state, ...forgotten, ...change };

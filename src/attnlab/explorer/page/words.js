@@ -68,6 +68,8 @@ const WORDS = {
   weightsHint: ["Choose a target token, then drag the weights of its step. They always sum to 1.",
     "번역문의 토큰을 고르고 그 시점의 가중치를 끌어 바꾸세요. 합은 항상 1입니다."],
   uniform: ["Uniform", "균등하게"],
+  changedHeads: ["Heads that change", "바꿀 헤드"],
+  headNumber: ["Head {0}", "헤드 {0}"],
   uniformHere: ["Uniform at this step", "이 시점만 균등하게"],
   attentionOfAllSteps: ["Attention of all steps", "모든 시점의 어텐션"],
   reset: ["Reset", "되돌리기"],

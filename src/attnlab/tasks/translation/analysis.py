@@ -42,12 +42,14 @@ def parts_of(translator: Translator) -> dict[str, Any]:
     """What the page says of a model.
 
     Returns:
-        score, None for one without attention, and masks_pads, whether it was trained with a mask.
+        score, None for one without attention; masks_pads, whether it was trained with a mask; and
+        heads, the number of those that can be changed alone.
     """
     attention = translator.model.decoder.attention
     return {
         "score": None if attention is None else score_name(attention),
         "masks_pads": translator.padding.attention_masked,
+        "heads": 0 if attention is None else attention.heads,
     }
 
 

@@ -2,7 +2,7 @@
 // another temperature.
 
 import { ask, isSaved } from "explorer/ask.js";
-import { changesOf, changesPanel, digits, isChanged, sliders } from "explorer/changes.js";
+import { changesOf, changesPanel, digits, headsPanel, isChanged, sliders } from "explorer/changes.js";
 import { effectsTable, mapTables } from "explorer/csv.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
@@ -10,7 +10,8 @@ import { stepButtons } from "explorer/step_buttons.js";
 import { say } from "explorer/words.js";
 
 const question = (state) =>
-  ({ model: state.model, text: state.text, intervene: { ...changesOf(state), weights: state.weights ?? {} } });
+  ({ model: state.model, text: state.text, intervene: {
+    ...changesOf(state), weights: state.weights ?? {}, ...(state.heads && { heads: state.heads }) } });
 
 export const weights = {
   name: "weights",
@@ -25,7 +26,9 @@ export const weights = {
     return { base, after, free };
   },
 
-  draw(state, { base, after, free }, update) {
+  draw(state, { base, after, free }, update, models) {
+    // An exported page changes all heads together, and does not say how many there are.
+    const { heads = 1 } = models.find((model) => model.name === state.model);
     if (base.attention === null) return h("p", { class: "quiet" }, say("noAttention"));
     const step = Math.min(state.step ?? 0, base.target.length - 1);
     const row = state.weights?.[step] ?? after.attention[step];
@@ -34,6 +37,7 @@ export const weights = {
       h("section", { class: "panel" },
         changesPanel("attentionOfAllSteps", state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
           onclick: () => update({ weights: null, changes: null }) }, say("reset"))),
+        heads > 1 && headsPanel(heads, state, update),
         h("hr", {}),
         stepButtons(base.target, step, (each) => update({ step: each }), (each) => Boolean(state.weights?.[each])),
         h("p", { class: "quiet" }, say("weightsHint")),
