@@ -33,7 +33,7 @@ export function changesPanel(heading, state, update, ...more) {
   ];
 }
 
-/** Which of several heads a change goes for: all, or those that are ticked. */
+/** The heads that a change goes for. */
 export function headsPanel(count, state, update) {
   const every = [...Array(count).keys()];
   const chosen = state.heads ?? every;
@@ -43,8 +43,7 @@ export function headsPanel(count, state, update) {
   };
   return h("fieldset", { class: "choices heads" }, h("legend", {}, say("changedHeads")), every.map((head) => h("label", {},
     h("input", { type: "checkbox", checked: chosen.includes(head), onchange: () => tick(head),
-      // A change of no head would be none.
-      disabled: isSaved || (chosen.length === 1 && chosen.includes(head)) }),
+      disabled: isSaved || String(chosen) === String(head) }), // one must be left
     say("headNumber", head))));
 }
 

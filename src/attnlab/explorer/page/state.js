@@ -2,7 +2,7 @@
 
 const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 
-/** heads are those that a change of the weights goes for, null for all. relative and lines are null until a person chooses: the map then takes what suits it. */
+/** relative and lines are null until a person chooses: the map then takes what suits it. */
 export const START = {
   text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null, pads: null, changes: null,
   reference: null, relative: null, lines: false, unfolded: false, losses: null, formed: null, sheet: null, lang: "", theme: "",

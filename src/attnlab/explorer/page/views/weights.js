@@ -27,8 +27,7 @@ export const weights = {
   },
 
   draw(state, { base, after, free }, update, models) {
-    // An exported page changes all heads together, and does not say how many there are.
-    const { heads = 1 } = models.find((model) => model.name === state.model);
+    const { heads } = models.find((model) => model.name === state.model);
     if (base.attention === null) return h("p", { class: "quiet" }, say("noAttention"));
     const step = Math.min(state.step ?? 0, base.target.length - 1);
     const row = state.weights?.[step] ?? after.attention[step];
