@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import socket
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,3 +166,28 @@ def test_large_grid_is_checked_by_each_value_alone(
     assert ended.err.splitlines() == [
         "error: training.max_steps must be a whole number above 0 or null, got 0"
     ]
+
+
+def test_missing_ray_is_reported_before_a_sweep_is_opened(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    ended = command("train.py", "-m", *TINY, "launcher=ray", "seed=1,2")
+    assert ended.code == 1
+    assert ended.err.splitlines() == [
+        "error: launcher: Ray is not installed; pip install 'attnlab[ray]'"
+    ]
+    assert not (folder / "runs").exists()
+
+
+def test_cluster_of_ray_that_does_not_answer_is_reported_before_a_sweep_is_opened(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    on_ray = ("launcher=ray", f"launcher.address={address}")
+    ended = command("train.py", "-m", *TINY, *on_ray, "seed=1,2")
+    assert ended.code == 1
+    assert ended.err.startswith("error: launcher.address: no cluster of Ray answers")
+    assert not (folder / "runs").exists()

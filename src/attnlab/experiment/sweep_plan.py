@@ -27,6 +27,7 @@ from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
+from attnlab.runs.ray_jobs import check_ray
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_points import combined, read_points, varied_keys
@@ -203,13 +204,16 @@ class SweepPlan:
     def lead(self) -> AbstractContextManager[Any]:
         """Lead the sweep.
 
-        Raises ExperimentError where a point cannot run in a sweep, or not on this machine.
+        Raises ExperimentError where a point cannot run in a sweep, or not on this machine, or the
+        launcher lacks what it needs.
         """
         first = self.experiments[0]
         if self.processes.kind == "slurm" and shutil.which("srun") is None:
             raise ExperimentError(
                 "launcher: there is no Slurm on this machine; start the sweep on the cluster"
             )
+        if self.processes.kind == "ray":
+            check_ray(self.processes.address)
         for experiment in self.experiments:
             experiment.hardware.check_sweep()
             if self.processes.on_this_machine:

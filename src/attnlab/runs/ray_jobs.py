@@ -34,14 +34,9 @@ class RayTasks:
         self._address, self._resources, self._retries = address, dict(resources), retries
 
     def __enter__(self) -> Self:
-        try:
-            import ray
-        except ImportError as error:
-            raise ExperimentError(
-                "launcher: Ray is not installed; pip install 'attnlab[ray]'"
-            ) from error
-        if self._address is not None:
-            _check_answers(self._address)
+        check_ray(self._address)
+        import ray
+
         passed_on = {
             name: value
             for name, value in os.environ.items()
@@ -95,6 +90,18 @@ class RayTasks:
                 yield number, ray.get(ended[0]), None
             except ray.exceptions.RayError as error:
                 yield number, None, f"Ray: {str(error).strip().splitlines()[-1]}"
+
+
+def check_ray(address: str | None) -> None:
+    """Raise ExperimentError where Ray is not installed, or nothing listens at this address."""
+    try:
+        import ray  # noqa: F401
+    except ImportError as error:
+        raise ExperimentError(
+            "launcher: Ray is not installed; pip install 'attnlab[ray]'"
+        ) from error
+    if address is not None:
+        _check_answers(address)
 
 
 def _check_answers(address: str) -> None:

@@ -198,11 +198,13 @@ class JobProcesses:
         `other`, a launcher that attnlab does not know.
     workers: jobs at a time.
     waits: whether the launcher returns when the jobs have ended, and not when Slurm has them.
+    address: of a cluster of Ray, where one is named.
     """
 
     kind: Literal["serial", "joblib", "slurm", "ray", "local", "other"]
     workers: int
     waits: bool = True
+    address: str | None = None
 
     @property
     def on_this_machine(self) -> bool:
@@ -229,7 +231,7 @@ def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
         waits = bool(launcher.get("wait", True))
         return JobProcesses("slurm", int(launcher["array_parallelism"]), waits)
     if name == "RayTasksLauncher":  # of launcher=ray
-        return JobProcesses("ray", int(launcher["workers"]))
+        return JobProcesses("ray", int(launcher["workers"]), address=launcher.get("address"))
     if name == "LocalLauncher":
         return JobProcesses("local", max(1, points))
     return JobProcesses("other", os.cpu_count() or 1)
