@@ -88,6 +88,8 @@ def test_pruned_trial_does_not_train_its_other_seeds() -> None:
     for state, seeds in zip(states, trained, strict=True):
         assert (seeds == 3) == (state == TrialState.COMPLETE)
     assert len(leader.points) == sum(trained) < 30
+    found = result_of(leader.trials, leader.space, ["bleu"], 3)
+    assert found.spared == 30 - len(leader.points)
 
 
 def test_without_a_pruner_a_trial_has_its_seeds_at_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 from attnlab.commands import main
 from attnlab.errors import ExperimentError
 from attnlab.runs import sweep_state
+from attnlab.runs.search_result import SearchResult
 from attnlab.runs.slurm_jobs import SweepOnSlurm
 from attnlab.runs.sweep_leader import close_if_over, is_over, lead_sweep
 from attnlab.runs.sweep_record import JobRecord, SweepRecord
@@ -138,6 +139,30 @@ def test_command_says_how_a_sweep_stands(lead, runs, on_slurm, capsys):
     assert main(["sweep", "wait", "--runs", str(runs)]) == 0
     said = capsys.readouterr().err
     assert "2 finished of 2 points; compare them: python pipelines/compare.py sweep=0123" in said
+
+
+def test_trainings_that_pruning_made_needless_are_pruned(tracking, runs, on_slurm, capsys):
+    record = replace(RECORD, points=6)  # two trials of three seeds
+    with lead_sweep(record, tracking(), runs, SLURM) as folder:
+        for number in (0, 1):
+            write(folder, number, "finished")
+        SearchResult("made", ["bleu"], 3, 0, 1, 0, [], spared=2).write(folder.path)
+        assert state_of(folder).counts == {"finished": 2, "pruned": 2, "not started": 2}
+        states = [point.state for point in state_of(folder).points]
+        assert states[2:] == ["not started", "not started", "pruned", "pruned"]
+        write(folder, 2, "finished")
+        write(folder, 3, "finished")
+    assert state_of(folder).counts == {"finished": 4, "pruned": 2}
+    assert main(["sweep", "wait", "--runs", str(runs)]) == 0
+    assert "4 finished, 2 pruned of 6 points; compare them" in capsys.readouterr().err
+
+
+def test_point_that_got_another_number_is_not_missing(lead, on_slurm):
+    """A leader of a search died, and another one trained its point again, as point 2."""
+    with lead() as folder:
+        write(folder, 1, "finished")
+        write(folder, 2, "finished")
+        assert state_of(folder).counts == {"finished": 2}
 
 
 def test_jobs_of_a_sweep_are_cancelled_by_their_ids(

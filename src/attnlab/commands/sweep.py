@@ -78,7 +78,7 @@ def line_of(state: SweepState) -> str:
         return f"{line}; {leads} it"
     if state.goes_on:
         return f"{line}; no process leads it, and its jobs on Slurm go on"
-    if state.counts.get("finished") == len(state.points):
+    if not state.unfinished:
         return f"{line}; compare them: {state.record.compare_command}"
     return f"{line}; it does not go on by itself: {shlex.join(state.record.command)}"
 
@@ -100,9 +100,8 @@ def wait(folder: SweepFolder) -> None:
         if not state.goes_on:
             break
         time.sleep(_LOOK_INTERVAL)
-    left = len(state.points) - state.counts.get("finished", 0)
-    if left:
-        raise ExperimentError(f"{left} of {state.record.points} points are not finished: {line}")
+    if state.unfinished:
+        raise ExperimentError(f"{state.unfinished} of {state.record.points} points are not finished: {line}")
 
 
 def cancel(folder: SweepFolder) -> None:

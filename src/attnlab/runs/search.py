@@ -217,7 +217,9 @@ def result_of(
 ) -> SearchResult:
     """What a study has found so far."""
     study = trials.study
-    states = [each.state for each in trials.counted()]
+    counted = trials.counted()
+    states = [each.state for each in counted]
+    pruned = [each for each in counted if each.state == TrialState.PRUNED]
     best: list[FrozenTrial] = []
     if TrialState.COMPLETE in states:
         best = study.best_trials
@@ -229,9 +231,10 @@ def result_of(
         objectives=objectives,
         seeds=seeds,
         complete=states.count(TrialState.COMPLETE),
-        pruned=states.count(TrialState.PRUNED),
+        pruned=len(pruned),
         failed=states.count(TrialState.FAIL),
         best=[_found(each, space) for each in best],
+        spared=sum(seeds - len(each.user_attrs[VALUES]) for each in pruned),
     )
 
 

@@ -44,6 +44,7 @@ class SearchResult:
     seeds: trained for a trial.
     complete, pruned, failed: trials.
     best: the best setting by its mean; with two objectives, all that no other one beats in both.
+    spared: trainings that the pruned trials did without.
     """
 
     study: str
@@ -53,6 +54,7 @@ class SearchResult:
     pruned: int
     failed: int
     best: list[FoundSetting]
+    spared: int = 0
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the sweep."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from attnlab.runs.search_result import SearchResult
 from attnlab.runs.slurm_jobs import SweepOnSlurm
 from attnlab.runs.sweep_leaders import leaders_of
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
 FINISHED, FAILED, RUNNING, QUEUED = "finished", "failed", "running", "queued"
 STOPPED, WAITING = "stopped", "not started"
+PRUNED = "pruned"  # a training that a search over seeds does without
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,15 @@ class SweepState:
         return self.leaders > 0 or any(point.slurm for point in self.points)
 
     @property
+    def unfinished(self) -> int:
+        """The points that must still be trained."""
+        return sum(point.state not in (FINISHED, PRUNED) for point in self.points)
+
+    @property
     def counts(self) -> dict[str, int]:
         """{state: points}, the most advanced state first; states that no point has are left out."""
         found = Counter(point.state for point in self.points)
-        order = (FINISHED, FAILED, RUNNING, QUEUED, STOPPED, WAITING)
+        order = (FINISHED, FAILED, RUNNING, QUEUED, STOPPED, PRUNED, WAITING)
         return {state: found[state] for state in order if found[state]}
 
 
@@ -68,17 +76,36 @@ def state_of(folder: SweepFolder) -> SweepState:
     jobs = {job.number: job for job in folder.jobs()}
     leaders = len(leaders_of(folder.path))
     on_slurm = SweepOnSlurm(folder).states() if shutil.which("squeue") else {}
-    numbers = sorted({*range(record.points), *jobs})
-    points = [
-        PointState(
-            number,
-            _state(jobs.get(number), number in on_slurm, leaders > 0, record),
-            jobs.get(number),
-            on_slurm.get(number),
-        )
-        for number in numbers
-    ]
+    missing = _missing(jobs, record.points)
+    spared = _spared(folder, missing)
+    points = []
+    for number in sorted({*jobs, *missing}):
+        state = _state(jobs.get(number), number in on_slurm, leaders > 0, record)
+        if number in spared:
+            state = PRUNED
+        points.append(PointState(number, state, jobs.get(number), on_slurm.get(number)))
     return SweepState(record, points, leaders)
+
+
+def _missing(jobs: Collection[int], points: int) -> list[int]:
+    """The numbers of the points that never started.
+
+    A point of a search whose leader died has another number than it had, maybe one beyond the last.
+    """
+    missing = [number for number in range(points) if number not in jobs]
+    renumbered = max(0, len(missing) + len(jobs) - points)
+    return missing[renumbered:]
+
+
+def _spared(folder: SweepFolder, missing: Sequence[int]) -> set[int]:
+    """Those of the missing points that pruning made needless.
+
+    A search gives its points numbers one after the other, so they are at the end.
+    """
+    search = SearchResult.read(folder.path)
+    if search is None:
+        return set()
+    return set(missing[max(0, len(missing) - search.spared) :])
 
 
 def _state(job: JobRecord | None, on_slurm: bool, is_led: bool, record: SweepRecord) -> str:
