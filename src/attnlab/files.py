@@ -6,7 +6,6 @@ content did not.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import os
@@ -22,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from attnlab.errors import ExperimentError
 
 RecordT = TypeVar("RecordT")
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # by the kinds of records that were read
 
 
 def resolve_path(path: str) -> Path:
@@ -105,7 +105,8 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
     Raises ExperimentError where the file cannot be read, or holds something else.
     """
     try:
-        return _adapter(kind).validate_json(path.read_bytes())
+        record: RecordT = _adapter(kind).validate_json(path.read_bytes())
+        return record
     except OSError as error:
         raise ExperimentError(f"{path} cannot be read: {error.strerror}; {remedy}") from error
     except ValidationError as error:
@@ -114,10 +115,11 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
     raise ExperimentError(f"{path} is damaged ({reason}); {remedy}")
 
 
-@functools.cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    # It takes ten times as long to make as to read one record with it.
-    return TypeAdapter(kind)
+    # It takes hundreds of times as long to make as to read one record with it.
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def write_json(path: Path, content: Any) -> None:
