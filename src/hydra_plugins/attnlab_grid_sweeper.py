@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import JobReturn
 from hydra.errors import HydraException
 
+from attnlab.runs.sweep_job import led_sweep
 from attnlab.runs.sweep_points import combined, read_points
+from attnlab.runs.sweep_record import JobRecord, SweepFolder
 from attnlab.runs.sweep_settings import part_of
 from hydra_plugins.attnlab_sweeper import LaunchingSweeper
+
+_LOOK_INTERVAL = 1.0  # seconds
 
 
 class GridSweeper(LaunchingSweeper):
@@ -44,16 +51,61 @@ class GridSweeper(LaunchingSweeper):
         numbers = part_of(self._part, len(points))
 
         self.write_config()
-        returned = []
+        led = led_sweep()
+        if led is not None:
+            led.write_points(points)
+        returned: dict[int, JobReturn] = {}
         size = self._batch_size or max(1, len(numbers))
         for start in range(numbers.start, numbers.stop, size):
-            batch = points[start : min(start + size, numbers.stop)]
-            self.validate_batch_is_legal(batch)
-            jobs = self.launcher.launch(batch, initial_job_idx=start)
-            for job in jobs:
-                _ = job.return_value  # raises what the job raised
-            returned.append(jobs)
-        return returned
+            batch = range(start, min(start + size, numbers.stop))
+            returned |= self._launch(points, batch)
+            held = self._held(led, batch)
+            while held:
+                for free in consecutive(self._wait_for_one(led, held)):
+                    returned |= self._launch(points, free)
+                held = self._held(led, batch)
+            for number in batch:
+                _ = returned[number].return_value  # raises what the job raised
+        return [list(returned.values())]
+
+    def _launch(self, points: Sequence[list[str]], numbers: range) -> dict[int, JobReturn]:
+        batch = points[numbers.start : numbers.stop]
+        self.validate_batch_is_legal(batch)
+        jobs = self.launcher.launch(batch, initial_job_idx=numbers.start)
+        return dict(zip(numbers, jobs, strict=True))
+
+    def _held(self, sweep: SweepFolder | None, numbers: range) -> list[JobRecord]:
+        """Jobs that have left their points to the processes that held them."""
+        assert self.config is not None
+        if sweep is None or not self.config.hydra.launcher.get("wait", True):
+            return []
+        jobs = sweep.part(numbers).jobs(sweep.read().started)
+        return [job for job in jobs if job.status == "held"]
+
+    def _wait_for_one(self, sweep: SweepFolder | None, held: Sequence[JobRecord]) -> list[int]:
+        """The numbers of those points that no process holds any more, as soon as there is one.
+
+        The leader waits, so that no job waits in its place, where it may cost money.
+        """
+        assert sweep is not None
+        names = ", ".join(job.name for job in held)
+        print(f"waits for other processes that train {names}", file=sys.stderr)
+        while True:
+            free = [job.number for job in held if sweep.is_point_free(job)]
+            if free:
+                return free
+            time.sleep(_LOOK_INTERVAL)
+
+
+def consecutive(numbers: Sequence[int]) -> list[range]:
+    """Numbers in ascending order as ranges, which a launcher can start at once."""
+    ranges: list[range] = []
+    for number in numbers:
+        if ranges and ranges[-1].stop == number:
+            ranges[-1] = range(ranges[-1].start, number + 1)
+        else:
+            ranges.append(range(number, number + 1))
+    return ranges
 
 
 def combinations(parser: OverridesParser, overrides: Sequence[str]) -> list[list[str]]:

@@ -101,7 +101,9 @@ def wait(folder: SweepFolder) -> None:
             break
         time.sleep(_LOOK_INTERVAL)
     if state.unfinished:
-        raise ExperimentError(f"{state.unfinished} of {state.record.points} points are not finished: {line}")
+        raise ExperimentError(
+            f"{state.unfinished} of {state.record.points} points are not finished: {line}"
+        )
 
 
 def cancel(folder: SweepFolder) -> None:

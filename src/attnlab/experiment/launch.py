@@ -23,6 +23,7 @@ from attnlab.experiment.hydra_config import check_overrides, config_folders
 from attnlab.experiment.hydra_job import overrides
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
+from attnlab.runs.sweep_claims import PointHeldError
 from attnlab.runs.sweep_job import (
     exit_with,
     running,
@@ -77,16 +78,32 @@ def _run_job(main: Callable[[DictConfig], ResultT], config: DictConfig) -> Resul
         with chdir(node.runtime.cwd), _same_tracker_after():
             return main(config)
 
+    from attnlab.experiment.shared_points import run_shared
+
+    try:
+        return run_shared(functools.partial(_run_point, main), config)
+    finally:
+        with chdir(node.runtime.cwd):
+            _end_sweep_without_leader(config)
+
+
+def _run_point(
+    main: Callable[[DictConfig], ResultT], config: DictConfig, *, waits: bool
+) -> ResultT:
+    """Run the point of a job in a multirun; see `RunPoint`."""
+    node = HydraConfig.get()
     given = masked_values(overrides())
-    place = f"job {node.job.num} ({','.join(sorted(given))})"
-    output = Path(node.runtime.output_dir)
+    number, output = node.job.num, Path(node.runtime.output_dir)
+    place = f"job {number} ({','.join(sorted(given))})"
     try:
         with (
-            running(node.job.num, given, output, _as_written(config), config_folders()),
+            running(number, given, output, _as_written(config), config_folders(), waits),
             chdir(node.runtime.cwd),
             _same_tracker_after(),
         ):
             return main(config)
+    except PointHeldError:
+        raise
     except Exception as error:
         if isinstance(error, ExperimentError):
             show_problems(error.problems, f"{place}: ")
@@ -94,9 +111,6 @@ def _run_job(main: Callable[[DictConfig], ResultT], config: DictConfig) -> Resul
             print(f"error: {place}:", file=sys.stderr)
             traceback.print_exception(error)
         raise JobFailedError(f"{place} failed") from None
-    finally:
-        with chdir(node.runtime.cwd):
-            _end_sweep_without_leader(config)
 
 
 def _end_sweep_without_leader(config: DictConfig) -> None:

@@ -41,6 +41,7 @@ from attnlab.runs.run_folder import (
     reset_without_checkpoint,
 )
 from attnlab.runs.shown_params import shown_params
+from attnlab.runs.sweep_claims import PointHeldError
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import Experiment
 from attnlab.terminal import echo, log
@@ -151,7 +152,8 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
     The first process holds the lock of the folder: a second command waits, and then finds the run
     finished. It opens the run in MLflow, too; an error in the block ends that run as failed.
 
-    Raises ExperimentError where the training cannot start.
+    Raises ExperimentError where the training cannot start, and PointHeldError where another process
+    works on it and this job has no reason to wait.
     """
     parent, folder = parent_of(experiment, data), point_of(experiment, data)
     if not is_first_process():
@@ -164,7 +166,8 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
         log.info(line) if job else echo(line)
     update_job(identity=folder.name, data=str(data.folder))
 
-    with experiment_lock(folder), _report_unsaved_interrupt(folder), ExitStack() as tracking:
+    waits = job is None or job.waits
+    with experiment_lock(folder, waits), _report_unsaved_interrupt(folder), ExitStack() as tracking:
         is_finished = (folder / DONE).is_file() and not experiment.rerun
         update_job(new=not is_finished)
         run = ExperimentRun(experiment, data, folder, is_finished=is_finished, _tracking=tracking)
@@ -387,18 +390,22 @@ def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, str]]:
 
 
 @contextmanager
-def experiment_lock(point: Path) -> Iterator[None]:
+def experiment_lock(point: Path, waits: bool = True) -> Iterator[None]:
     """Lock an experiment; wait, with a message, while another process works on it.
 
     After such a wait, the results of the other process are there.
 
     point: the folder of the experiment, or that of its evaluation with another search; these two do
         not wait for each other.
+
+    Raises PointHeldError while another process works on it, unless this one waits.
     """
     of_point = lock(point / "lock")
     try:
         held = of_point.acquire(timeout=0)
     except Timeout:
+        if not waits:
+            raise PointHeldError from None
         print(f"another process is at {point}; waiting for it", file=sys.stderr)
         held = of_point.acquire()
     with held:

@@ -208,7 +208,7 @@ class SweepOnSlurm:
 
         The job must have ended, for it writes the same record.
         """
-        started = self._folder.read().started
-        for job in self._folder.jobs():
-            if job.number == number:
-                self._folder.write_job(replace(job, start_of_sweep=started))
+        job = self._folder.job(number)
+        if job is not None:
+            started = self._folder.read().started
+            self._folder.write_job(replace(job, start_of_sweep=started))

@@ -21,6 +21,7 @@ from attnlab.config.names import readable_name
 from attnlab.errors import masked
 from attnlab.project import CONF
 from attnlab.runs.run_folder import PARENT_TAG, SWEEP_TAG
+from attnlab.runs.sweep_claims import PointHeldError
 from attnlab.runs.sweep_record import (
     OUTPUT,
     JobRecord,
@@ -38,10 +39,15 @@ _JOB: ContextVar[SweepJob | None] = ContextVar("job", default=None)
 
 
 class SweepJob:
-    """What a job says of itself while it runs; each call is on disk when it returns."""
+    """What a job says of itself while it runs; each call is on disk when it returns.
 
-    def __init__(self, folder: SweepFolder, sweep: SweepRecord, record: JobRecord) -> None:
-        self.sweep, self.record = sweep, record
+    waits: where another process works on its point; else it raises PointHeldError.
+    """
+
+    def __init__(
+        self, folder: SweepFolder, sweep: SweepRecord, record: JobRecord, waits: bool
+    ) -> None:
+        self.sweep, self.record, self.waits = sweep, record, waits
         self._folder = folder
         folder.write_job(record)
 
@@ -75,13 +81,16 @@ def running(
     output: Path,
     config: Mapping[str, Any],
     folders: tuple[Path, ...] = (CONF,),
+    waits: bool = True,
 ) -> Iterator[SweepJob | None]:
     """Run a job of a sweep: `with running(...) as job`.
 
-    The record of the job ends as finished or, where something is raised, as failed.
+    The record of the job ends as finished or, where something is raised, as failed; as held where
+    that is PointHeldError.
 
     config: of what the job runs, composed, not checked yet.
     folders: of configs, that it was composed of.
+    waits: see `SweepJob`.
 
     Yields None where no sweep's first process leads. What the job prints goes to
     `output/output.log`.
@@ -99,11 +108,14 @@ def running(
     record = JobRecord(
         number, name, choices, list(overrides), "running", sweep.started, now, str(output)
     )
-    job = SweepJob(folder, sweep, record)
+    job = SweepJob(folder, sweep, record, waits)
     token = _JOB.set(job)
     try:
         with _output_to(output / OUTPUT):
             yield job
+    except PointHeldError:
+        job.update(status="held")
+        raise
     except BaseException as error:
         if not _is_queued_again(error):
             job.update(status="failed", ended=time.time(), error=error_sentence(error))
@@ -117,6 +129,17 @@ def running(
 def sweep_of_job_without_leader() -> SweepFolder | None:
     """The sweep that this process has run a job of, where no process need lead it."""
     return None if LEADER_VARIABLE in os.environ else led_sweep()
+
+
+def shared_sweep() -> SweepFolder | None:
+    """The sweep that this process runs a job of, where its jobs may exchange their points.
+
+    None where the jobs run in the leader itself, or a sweeper waits for the result of each point.
+    """
+    led = led_sweep()
+    if led is None or os.environ.get(LEADER_VARIABLE) == this_process():
+        return None
+    return led if led.has_points() else None
 
 
 def _is_queued_again(error: BaseException) -> bool:

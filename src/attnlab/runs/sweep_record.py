@@ -1,6 +1,7 @@
 """The records of a sweep on disk, the names of its points and their ranking.
 
-The records are `sweep.json`, and `jobs/<number>.json` for each job. Whoever wants to know the
+The records are `sweep.json`, `jobs/<number>.json` for each job, and, where the points are known
+from the start, `points.json`. Whoever wants to know the
 progress or the results of a sweep reads these files and no tracker.
 """
 
@@ -13,16 +14,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from filelock import Timeout
+
 from attnlab.config.names import choice_words
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
+from attnlab.locks import lock
 from attnlab.project import pipeline_command
 from attnlab.runs.description import main_metrics
 from attnlab.runs.run_folder import DONE
 
 LOCK = "lock"
 LAST = "last"
+JOBS = "jobs"  # the folder of their records
 _RECORD = "sweep.json"
+_POINTS = "points.json"
 COMPARISON_FOLDER = "comparison"  # of all points, in the sweep's folder
 OUTPUT = "output.log"  # what a job prints, in its output folder
 # Of the table of points: MLflow limits a description, in which the commands stand behind it.
@@ -77,6 +83,7 @@ class JobRecord:
     """A job of a sweep, which is one point of it. Times are in seconds since 1970.
 
     choices: what varies, by key, as text.
+    status: `held` while a process that is none of this sweep, or an earlier job, trains the point.
     start_of_sweep: `SweepRecord.started` of the start that ran it last.
     output: the folder with its results, absolute; on disk relative to the runs folder, where it
         lies in it.
@@ -91,7 +98,7 @@ class JobRecord:
     name: str
     choices: dict[str, str]
     overrides: list[str]
-    status: Literal["running", "finished", "failed"]
+    status: Literal["running", "held", "finished", "failed"]
     start_of_sweep: float
     started: float
     output: str
@@ -129,9 +136,29 @@ class SweepFolder:
     def write(self, record: SweepRecord) -> None:
         write_json(self.path / _RECORD, asdict(record))
 
+    def write_points(self, points: Sequence[Sequence[str]]) -> None:
+        """Write the overrides of each point, for jobs that find their own taken."""
+        write_json(self.path / _POINTS, {"points": [list(each) for each in points]})
+
+    def has_points(self) -> bool:
+        """Whether all points are known."""
+        return (self.path / _POINTS).is_file()
+
+    def points(self) -> list[list[str]] | None:
+        """The overrides of each point; None where a sweeper chooses them one after the other."""
+        path = self.path / _POINTS
+        if not self.has_points():
+            return None
+        return read_own_record(path, dict[str, list[list[str]]], "remove it")["points"]
+
+    def job(self, number: int) -> JobRecord | None:
+        """The job of this number; None where it never started."""
+        path = self._path_of_job(number)
+        return self._read_job(path) if path.is_file() else None
+
     def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
         """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
-        paths = (self.path / "jobs").glob("[0-9]*.json")
+        paths = (self.path / JOBS).glob("[0-9]*.json")
         found = (self._read_job(path) for path in paths)
         wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
         of_part = (job for job in wanted if self._numbers is None or job.number in self._numbers)
@@ -142,18 +169,18 @@ class SweepFolder:
         output = self._movable(job.output)
         data = None if job.data is None else self._movable(job.data)
         write_json(
-            self.path / "jobs" / f"{job.number}.json",
+            self._path_of_job(job.number),
             asdict(replace(job, output=output, data=data)),
         )
 
     def record_lost(self, number: int, overrides: Sequence[str], reason: str) -> None:
         """Record the failure of a point whose job has ended without doing so itself."""
         sweep = self.read()
-        for job in self.jobs(sweep.started):
-            if job.number == number:
-                if job.status == "running":
-                    self.write_job(replace(job, status="failed", ended=time.time(), error=reason))
-                return
+        job = self.job(number)
+        if job is not None and job.start_of_sweep == sweep.started:
+            if job.status == "running":
+                self.write_job(replace(job, status="failed", ended=time.time(), error=reason))
+            return
 
         # It never started.
         choices = choices_of(overrides, sweep.varies)
@@ -173,9 +200,23 @@ class SweepFolder:
             )
         )
 
+    def is_point_free(self, job: JobRecord) -> bool:
+        """Whether no process works on the point of a job."""
+        point = self._runs_folder / "points" / str(job.identity)
+        if not point.is_dir():
+            return True
+        try:
+            with lock(point / LOCK).acquire(timeout=0):
+                return True
+        except Timeout:
+            return False
+
     def remove_job(self, number: int) -> None:
         """Forget a job whose point another job has taken over."""
-        (self.path / "jobs" / f"{number}.json").unlink(missing_ok=True)
+        self._path_of_job(number).unlink(missing_ok=True)
+
+    def _path_of_job(self, number: int) -> Path:
+        return self.path / JOBS / f"{number}.json"
 
     def _read_job(self, path: Path) -> JobRecord:
         job = read_own_record(path, JobRecord, "remove it")

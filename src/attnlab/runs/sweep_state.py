@@ -16,6 +16,7 @@ from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
 FINISHED, FAILED, RUNNING, QUEUED = "finished", "failed", "running", "queued"
 STOPPED, WAITING = "stopped", "not started"
+HELD = "held"  # by a process that is none of the sweep, or an earlier one
 PRUNED = "pruned"  # a training that a search over seeds does without
 
 
@@ -66,7 +67,7 @@ class SweepState:
     def counts(self) -> dict[str, int]:
         """{state: points}, the most advanced state first; states that no point has are left out."""
         found = Counter(point.state for point in self.points)
-        order = (FINISHED, FAILED, RUNNING, QUEUED, STOPPED, PRUNED, WAITING)
+        order = (FINISHED, FAILED, RUNNING, QUEUED, HELD, STOPPED, PRUNED, WAITING)
         return {state: found[state] for state in order if found[state]}
 
 
