@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from attnlab.errors import ExperimentError
@@ -71,6 +72,12 @@ class CommandCallback(Callback):
             sweep = _SWEEP.get()
             if sweep is not None:
                 sweep.enter_context(plan.lead())
+
+    def on_job_end(self, config: DictConfig, **more: Any) -> None:
+        # Launchers keep what all jobs returned until the last one ends, with two configs of each:
+        # 5 GB of ten thousand points. Sweepers read the value alone.
+        if config.hydra.mode == RunMode.MULTIRUN:
+            more["job_return"].cfg = more["job_return"].hydra_cfg = None
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         # Hydra itself would print the overrides of a failed job, in which there may be a password.

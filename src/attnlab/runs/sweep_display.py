@@ -31,6 +31,7 @@ from attnlab.runs.sweep_settings import JobProcesses
 from attnlab.terminal import show_problems
 
 _LOOK_INTERVAL = 1.0  # seconds
+_SHARE_OF_PAUSES = 20.0  # times as long as a look
 _FILE_WIDTH = 200  # characters of a line of the ranking, where no terminal shows it
 
 
@@ -48,9 +49,13 @@ def showing_progress(
     def watch(terminal: TextIO) -> None:
         shown: set[int] = set()
         is_place_said = last_look = False
+        pause = _LOOK_INTERVAL
         while not last_look:
-            last_look = is_over.wait(_LOOK_INTERVAL)
+            last_look = is_over.wait(pause)
+            looked_at = time.monotonic()
             jobs = folder.jobs(start)
+            # The records of ten thousand points take a second to read.
+            pause = max(_LOOK_INTERVAL, _SHARE_OF_PAUSES * (time.monotonic() - looked_at))
             if jobs and not is_place_said:
                 is_place_said = True
                 place = Path(jobs[0].output).parent / "*" / OUTPUT

@@ -156,6 +156,10 @@ class SweepFolder:
         path = self._path_of_job(number)
         return self._read_job(path) if path.is_file() else None
 
+    def count(self) -> int:
+        """How many jobs have started, in any start of the sweep."""
+        return sum(1 for _ in (self.path / JOBS).glob("[0-9]*.json"))
+
     def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
         """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
         paths = (self.path / JOBS).glob("[0-9]*.json")
