@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -73,11 +74,11 @@ class CommandCallback(Callback):
             if sweep is not None:
                 sweep.enter_context(plan.lead())
 
-    def on_job_end(self, config: DictConfig, **more: Any) -> None:
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **more: Any) -> None:
         # Launchers keep what all jobs returned until the last one ends, with two configs of each:
         # 5 GB of ten thousand points. Sweepers read the value alone.
         if config.hydra.mode == RunMode.MULTIRUN:
-            more["job_return"].cfg = more["job_return"].hydra_cfg = None
+            job_return.cfg = job_return.hydra_cfg = None
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         # Hydra itself would print the overrides of a failed job, in which there may be a password.
