@@ -146,8 +146,7 @@ def test_last_job_of_a_sweep_without_leader_runs_the_held_point(folder: Path) ->
 
 
 def test_last_job_of_a_sweep_without_leader_runs_the_point_of_a_killed_one(folder: Path) -> None:
-    longer = ("training.max_steps=400", "training.validate_every=100")
-    with training(folder, "-m", "seed=1,2", *longer, *ON_PROCESSES) as command:
+    with training(folder, "-m", "seed=1,2", *ON_PROCESSES) as command:
         assert command.wait(400) == 0, said(folder)
         claim = the_sweep(folder).path / "jobs" / "0.lock"
 
