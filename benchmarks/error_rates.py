@@ -26,9 +26,11 @@ from attnlab.evaluation.differences import (
     independent_difference,
     paired_difference,
 )
+from attnlab.evaluation.looks import levels_of_looks
 from results import Row, report
 
 SENTENCES = 400
+LOOKS = (5, 10, 15, 20)
 BOUND = 0.02  # of two systems that are alike
 THRESHOLD = 0.05
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
@@ -47,6 +49,7 @@ class World:
     level: log-odds of a right answer of the first system.
     lead: of the first system over the second one, in log-odds.
     failing: the share of the second system's seeds that fail, and get a twentieth right.
+    both_fail: whether as many seeds of the first one do.
     paired: whether both are measures of the same models.
     """
 
@@ -56,6 +59,7 @@ class World:
     level: float = 2.0
     lead: float = 0.0
     failing: float = 0.0
+    both_fail: bool = False
     paired: bool = False
 
     def draw(self, seeds: int, random: np.random.Generator) -> tuple[Right, Right]:
@@ -68,7 +72,7 @@ class World:
         for number, of_system in enumerate(of_seeds):
             own = self.hard_for_one * random.normal(size=SENTENCES)
             chance = expit(self.level - number * self.lead + alike + own + of_system)
-            if number == 1 and self.failing:
+            if self.failing and (number == 1 or self.both_fail):
                 chance[random.random(seeds) < self.failing] = 0.05
             answers.append(random.random((seeds, SENTENCES)) < chance)
         return answers[0], answers[1]
@@ -80,7 +84,10 @@ class World:
         share = weights / weights.sum()
         first = float(share @ expit(self.level + spread * grid))
         second = float(share @ expit(self.level - self.lead + spread * grid))
-        return first - (1 - self.failing) * second - self.failing * 0.05
+        second = (1 - self.failing) * second + self.failing * 0.05
+        if self.both_fail:
+            first = (1 - self.failing) * first + self.failing * 0.05
+        return first - second
 
 
 WORLDS = {
@@ -210,6 +217,49 @@ def _shown(value: float | str) -> str:
     return str(value)
 
 
+LOOKED_AT = {
+    "the same sentences are hard": World(),
+    "each system has hard sentences of its own": World(hard=0.5, hard_for_one=1.5),
+    "both fail on a tenth of their seeds": World(hard=0.5, level=4.0, failing=0.1, both_fail=True),
+}
+
+
+def looks_of(
+    world: World, levels: Sequence[float], draws: int, random: np.random.Generator
+) -> tuple[float, float]:
+    """The share of studies that find a difference at any look, and their seeds in the mean.
+
+    levels: of the looks.
+    """
+    found = used = 0
+    for _ in range(draws):
+        ours, theirs = world.draw(LOOKS[-1], random)
+        for seeds, level in zip(LOOKS, levels, strict=True):
+            difference = with_sentences(ours[:seeds], theirs[:seeds], paired=False)
+            is_found = difference is not None and difference.p_other_than(0.0) < level
+            if is_found or seeds == LOOKS[-1]:
+                found += is_found
+                used += seeds
+                break
+    return found / draws, used / draws
+
+
+def rows_of_looks(draws: int) -> Iterator[Row]:
+    planned = levels_of_looks(LOOKS, THRESHOLD)
+    for name, levels in (("planned", planned), ("each at 0.05", (THRESHOLD,) * len(LOOKS))):
+        for systems, world in LOOKED_AT.items():
+            false, _ = looks_of(world, levels, draws, np.random.default_rng(3))
+            better = World(**{**vars(world), "lead": LEAD})
+            power, used = looks_of(better, levels, draws, np.random.default_rng(3))
+            yield {
+                "looks": name,
+                "systems": systems,
+                "false differences": false,
+                "true differences found": power,
+                "seeds until then": used,
+            }
+
+
 def table(rows: Sequence[Row]) -> list[str]:
     """Rows as a table in Markdown."""
     columns = list(rows[0])
@@ -234,11 +284,15 @@ def main() -> None:
     report("error_rates", levels, [f"{arguments.draws} draws"])
     failing = list(rows_of_failing(arguments.seeds, arguments.draws))
     report("error_rates_of_failing_seeds", failing, [f"{arguments.draws} draws"])
+    looks = list(rows_of_looks(arguments.draws))
+    report("error_rates_of_looks", looks, [f"{arguments.draws} draws"])
     if arguments.page:
-        write_page(levels, failing, arguments.draws)
+        write_page(levels, failing, looks, arguments.draws)
 
 
-def write_page(levels: Sequence[Row], failing: Sequence[Row], draws: int) -> None:
+def write_page(
+    levels: Sequence[Row], failing: Sequence[Row], looks: Sequence[Row], draws: int
+) -> None:
     before = PAGE.read_text(encoding="utf-8").partition("<!-- error_rates.py -->\n")[0]
     lines = [
         "<!-- error_rates.py -->",
@@ -249,6 +303,10 @@ def write_page(levels: Sequence[Row], failing: Sequence[Row], draws: int) -> Non
         "## A system that fails on a tenth of its seeds",
         "",
         *table(failing),
+        "",
+        f"## Looks after {', '.join(map(str, LOOKS[:-1]))} and {LOOKS[-1]} seeds",
+        "",
+        *table(looks),
     ]
     PAGE.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
 

@@ -57,17 +57,17 @@ if __name__ == "__main__":
     arguments = parser.parse_intermixed_args()
     with report_user_errors():
         from attnlab.studies.judge_all import judge_all
+        from attnlab.studies.run_study import Run, run_study
         from attnlab.studies.study import (
             find_study,
             judge,
-            measurements_of,
             read_measurements,
             read_study,
             show_result,
             write_measurements,
         )
         from attnlab.studies.study_page import write_page
-        from attnlab.studies.study_sweep import is_of_sweep, train_as_sweep
+        from attnlab.studies.study_sweep import is_of_sweep
 
         if arguments.judge and not arguments.name:
             judge_all(arguments.into)
@@ -75,21 +75,15 @@ if __name__ == "__main__":
         path = find_study(arguments.name)
         study = read_study(path)
         folder = arguments.into / "studies" / path.stem
-        settings = [text for text in arguments.settings if not is_of_sweep(text)]
-        of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
         if arguments.judge:
             measurements = read_measurements(folder)
         else:
-            points = study.points(arguments.seeds, settings)  # all checked before one runs
-            if of_sweep:
-                train_as_sweep(points, of_sweep, folder)
-            missing = sum(not point.is_trained for point in points) if of_sweep else 0
-            if missing:  # they are in other parts
-                print(
-                    f"{missing} of {len(points)} points are not trained yet, so nothing is measured"
-                )
+            settings = [text for text in arguments.settings if not is_of_sweep(text)]
+            of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
+            found = run_study(study, Run(path, arguments.seeds, settings, of_sweep, folder))
+            if found is None:
                 sys.exit()
-            measurements = measurements_of(study, path, points, settings)  # trains what is missing
+            measurements = found
             write_measurements(measurements, folder)
         result = judge(study, path, measurements, folder)
         show_result(study, result, folder)

@@ -80,3 +80,15 @@ def test_seeds_that_fail_hide_unless_a_threshold_is_named(simulation) -> None:
     """Of five seeds of which one in ten fails, more than half show no failure."""
     within, _ = simulation.alike_rates(None, 5, 100, np.random.default_rng(1))
     assert within > 0.4
+
+
+def test_planned_looks_keep_the_level_that_unplanned_ones_lose(simulation) -> None:
+    world = simulation.LOOKED_AT["the same sentences are hard"]
+    planned = simulation.levels_of_looks(simulation.LOOKS, 0.05)
+    draws = 150
+    false, _ = simulation.looks_of(world, planned, draws, np.random.default_rng(1))
+    assert false < 0.1
+    better = simulation.World(**{**vars(world), "lead": simulation.LEAD})
+    power, used = simulation.looks_of(better, planned, draws, np.random.default_rng(1))
+    assert power > 0.95
+    assert used < 15

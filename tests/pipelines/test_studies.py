@@ -98,6 +98,22 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     assert "--judge needs the rows of a study that was run" in refused.err
 
 
+@pytest.mark.slow
+def test_study_with_looks_trains_the_next_seeds_only_where_it_is_open(
+    command: Command, folder: Path
+) -> None:
+    asked = {"measure": "token_nll", "more": "none", "less": "general"}
+    clear = {"says": "they do not lie 9 apart", "by": -9.0, **asked}
+    write_study(folder / "clear.yaml", seeds=12, looks=[6, 12], expect=[clear])
+    ended = succeeded(command("replicate.py", "clear.yaml"))
+    assert "6 seeds: decided at look 1 of 2" in ended.err
+    assert ended.err.count("seed 6") == 2
+    assert "seed 7" not in ended.err
+    result = json.loads(Path("runs/studies/clear/result.json").read_text(encoding="utf-8"))
+    assert (result["verdict"], result["run_seeds"]) == ("holds", 6)
+    assert result["look"]["why"].startswith("decided at look 1 of 2")
+
+
 def differing(first: str, second: str) -> list[str]:
     """The files of a study that differ between two folders of pages."""
     folders = Path(first, "studies", "mine"), Path(second, "studies", "mine")

@@ -348,3 +348,79 @@ def test_mean_of_seeds_that_all_agree_has_no_interval() -> None:
     result = study(systems={"still": []}).result(rows(still=[31, 31, 31]))
     assert result["table"] == [["still", "31.00"]]
     assert np.isfinite(float(result["table"][0][1]))
+
+
+LOOKS = [3, 6, 9]
+
+
+def looking(**settings: Any) -> Study:
+    expect = [Expectation("good is better", "bleu", "good", "bad")]
+    return study(expect=expect, seeds=9, looks=LOOKS, **settings)
+
+
+def drawn(seeds: int, lead: float) -> list[Row]:
+    random = np.random.default_rng(4)
+    bad = (20 + random.normal(size=9))[:seeds].tolist()
+    good = (20 + lead + random.normal(size=9))[:seeds].tolist()
+    return rows(good=good, bad=bad)
+
+
+def test_study_ends_at_the_look_that_decides_it() -> None:
+    look = looking().look(drawn(6, lead=5.0), SentenceCovariances())
+    assert look.ends
+    assert look.why.startswith("decided at look 2 of 3")
+
+
+def test_first_look_needs_far_more_than_one_in_twenty() -> None:
+    found = rows(good=[30, 31, 32], bad=[28, 28.2, 27.8])
+    look = looking().look(found, SentenceCovariances())
+    assert not look.ends
+    assert look.level is not None
+    assert look.level < 0.001
+    assert looking().result(found)["verdict"] == "undecided"
+    assert study(expect=looking().expect).result(found)["verdict"] == "holds"
+
+
+def test_study_that_would_hardly_be_decided_is_given_up() -> None:
+    look = looking().look(drawn(6, lead=0.0), SentenceCovariances())
+    assert look.ends
+    assert look.why.startswith("given up at look 2 of 3")
+
+
+def test_last_look_ends_a_study() -> None:
+    look = looking().look(drawn(9, lead=0.9), SentenceCovariances())
+    assert look.ends
+    assert look.seeds == 9
+
+
+def test_seeds_between_two_looks_decide_nothing() -> None:
+    judged = looking()
+    found = drawn(7, lead=9.0)
+    assert not judged.look(found, SentenceCovariances()).ends
+    assert judged.result(found)["verdict"] == "undecided"
+    assert judged.counts_of_seeds(7) == [7]
+    assert judged.counts_of_seeds(None) == [3, 6, 9]
+    assert judged.counts_of_seeds(6) == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"looks": [5, 3, 9]}, "looks must rise"),
+        ({"looks": [2, 9]}, "looks must rise from 3"),
+        ({"looks": [3, 6]}, "seeds, which is 9"),
+        ({"looks": LOOKS, "family": "claims"}, "no family"),
+    ],
+)
+def test_looks_that_could_not_be_judged_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        study(expect=[Expectation("", "bleu", "good", "bad")], seeds=9, **settings)
+
+
+def test_page_shows_the_look_that_ended_a_study() -> None:
+    judged = looking()
+    conditions = {"run_seeds": 6, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
+    result = judged.result(drawn(6, lead=5.0)) | conditions
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", judged, result)])
+    assert "It was decided at look 2 of 3, at a level of" in page
+    assert "| holds |" in page

@@ -50,11 +50,15 @@ class Finding:
             return None
         return min(self.p_holds, self.p_fails)
 
-    def outcome(self, p: float | None = None) -> Outcome:
-        """p: after a correction for the tests of a family; its own without one."""
+    def outcome(self, p: float | None = None, level: float = THRESHOLD) -> Outcome:
+        """p: after a correction for the tests of a family; its own without one.
+
+        level: that p is compared with.
+        """
         if self.p_holds is None or self.p_fails is None:
             return "undecided"
-        if (self.p if p is None else p) >= THRESHOLD:  # type: ignore[operator]
+        own = min(self.p_holds, self.p_fails)
+        if (own if p is None else p) >= level:
             return "undecided"
         return "holds" if self.p_holds <= self.p_fails else "does not hold"
 

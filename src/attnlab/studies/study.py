@@ -31,11 +31,13 @@ from attnlab.project import STUDIES
 from attnlab.studies.expectations import (
     LEARNT,
     Expectation,
+    Finding,
     Outcome,
     Published,
     mean_ends,
     values_text,
 )
+from attnlab.studies.look import Look, look_at
 from attnlab.studies.measured_rows import (
     PLACE,
     Learnt,
@@ -68,6 +70,8 @@ class Study:
     systems: {name: overrides of train.py}.
     settings: overrides that all systems share.
     seeds: how many, from `first_seed` on.
+    looks: after how many seeds the study may end, the last one being `seeds`; empty for the end
+        alone.
     measurement: one of `MEASUREMENTS`.
     measures: of the table and the figure.
     expect: of the claim, or of the direction of a published effect. The primary ones decide; a
@@ -90,6 +94,7 @@ class Study:
     measures: Annotated[list[str], Field(min_length=1)]
     seeds: PositiveInt = 5
     first_seed: PositiveInt = 1
+    looks: list[PositiveInt] = field(default_factory=list)
     measurement: str = "evaluation"
     expect: list[Expectation] = field(default_factory=list)
     depends_on: str = ""
@@ -114,6 +119,7 @@ class Study:
                     f"got {name!r}"
                 )
         self._check_expectations()
+        self._check_looks()
 
     @property
     def threshold(self) -> Learnt | None:
@@ -139,6 +145,31 @@ class Study:
                     f"{expected.says!r} asks for two means within {expected.within}: seeds that "
                     "fail seldom would hide among few; learnt must say when a seed has learnt"
                 )
+
+    def _check_looks(self) -> None:
+        if not self.looks:
+            return
+        rising = self.looks == sorted(set(self.looks))
+        if not rising or self.looks[0] < LEAST_SEEDS or self.looks[-1] != self.seeds:
+            raise ValueError(
+                f"looks must rise from {LEAST_SEEDS} or more seeds to seeds, which is "
+                f"{self.seeds}; got {self.looks}"
+            )
+        if len(self.primary) != 1 or self.family:
+            raise ValueError("looks need one primary expectation, and no family")
+
+    def counts_of_seeds(self, seeds: int | None) -> list[int]:
+        """After how many seeds the study is measured, the last one being `seeds` or its own."""
+        last = self.seeds if seeds is None else seeds
+        if last not in self.looks:
+            return [last]
+        return [look for look in self.looks if look <= last]
+
+    def look(self, rows: Rows, sentences: SentenceCovariances) -> Look:
+        """What the seeds so far mean for the study, which has looks."""
+        measured = self.measured(rows, sentences)
+        (expected,) = self.primary
+        return look_at(expected.finding(measured), measured.seeds, self.looks)
 
     @property
     def primary(self) -> list[Expectation]:
@@ -230,8 +261,18 @@ class Study:
             "primary": [[finding.p_holds, finding.p_fails] for finding in primary],
             "published_table": [_published_row(figure, measured) for figure in self.published],
         }
+        if self.looks:
+            look = look_at(primary[0], measured.seeds, self.looks)
+            result["look"] = {"level": look.level, "why": look.why}
         # Of this study alone; its family is corrected on the page of all studies.
-        return result | {"verdict": self.verdict(result, outcomes_of_family(primary))}
+        return result | {"verdict": self.verdict(result, self.outcomes(result, primary))}
+
+    def outcomes(self, result: Mapping[str, Any], primary: Sequence[Finding]) -> list[Outcome]:
+        """Those of the primary expectations: at a look, or corrected over all of them."""
+        if not self.looks:
+            return outcomes_of_family(primary)
+        level = result["look"]["level"]
+        return [finding.outcome(level=level or 0.0) for finding in primary]
 
     def verdict(self, result: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
         """outcomes: of the primary expectations."""

@@ -113,6 +113,12 @@ def verdicts_of(studies: Sequence[ShownStudy]) -> dict[str, Verdict]:
 
     verdicts = {}
     for members in families.values():
+        if members[0].study.looks:  # it is in no family
+            (member,) = members
+            of_looks = member.study.outcomes(member.result, member.findings)
+            words = member.study.verdict(member.result, of_looks)
+            verdicts[member.name] = Verdict(words, of_looks)
+            continue
         findings = [finding for member in members for finding in member.findings]
         outcomes = iter(outcomes_of_family(findings))
         for member in members:
@@ -255,6 +261,8 @@ def _how_it_was_run(shown: ShownStudy) -> str:
     ]
     if "revision" in result:
         lines.append(f"Revision {result['revision'][:12]}.")
+    if "look" in result:
+        lines.append(f"It was {result['look']['why']}.")
     registered = result.get("registered")
     if registered is not None and registered["before"]:
         lines.append(f"Registered by {registered['commit'][:12]}.")
