@@ -29,6 +29,7 @@ LEVELS = {
     "project": 0,
     "files": 1,
     "locks": 1,
+    "inspection": 1,
     "config": 2,
     "data": 3,
     "model": 3,

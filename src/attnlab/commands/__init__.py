@@ -26,6 +26,7 @@ from attnlab.commands.arguments import (
     add_translate,
 )
 from attnlab.commands.course import add_check
+from attnlab.commands.inspect_module import add_inspect
 from attnlab.commands.lesson import add_lesson
 from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
 from attnlab.commands.sweep import add_sweep
@@ -41,6 +42,7 @@ SUBCOMMANDS = (
     add_sweep,
     add_lesson,
     add_check,
+    add_inspect,
 )
 
 
