@@ -16,6 +16,7 @@ from cluster_sweeps import (
     environment,
     leading,
     points_in_training,
+    wait_for_training_on,
 )
 from entry_points import the_sweep
 from slurm_cluster import SlurmCluster, wait_until
@@ -56,6 +57,27 @@ def test_last_job_ends_a_sweep_whose_command_did_not_wait(
     assert "3 finished of 3 points; compare them" in waited.stderr
     assert the_sweep(folder).read().ended is not None
     checked_counts(folder, points=3)
+
+
+def test_last_job_trains_the_point_of_one_that_was_killed(
+    cluster: SlurmCluster, folder: Path
+) -> None:
+    """Two points train, the job of one of them is killed, and nobody leads the sweep."""
+    sweep = (*POINT, *SLOW, *ON_SLURM, "launcher.wait=false", "seed=1,2")
+    with leading(folder, cluster, *sweep) as leader:
+        assert leader.wait() == 0, leader.said
+    print(leader.said)
+    wait_for_training_on(folder, leader, "n1", "n2")
+    print(attnlab(folder, cluster, "sweep", "status").stdout)
+
+    victim = cluster.run("squeue", "--noheader", "--nodelist=n1", "--format=%A").split()
+    cluster.run("scancel", "--signal=KILL", "--full", *victim)
+    waited = attnlab(folder, cluster, "sweep", "wait")
+    assert waited.returncode == 0, waited.stderr
+    print(waited.stderr)
+    print(attnlab(folder, cluster, "sweep", "status").stdout)
+    assert the_sweep(folder).read().ended is not None
+    checked_counts(folder, points=2)
 
 
 def test_cancelled_jobs_of_a_sweep_leave_its_points_to_the_same_command(
