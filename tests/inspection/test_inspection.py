@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,9 @@ class Heads(Several):
 class Torch(nn.Module):
     """PyTorch's own, behind a few lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, heads: int = 2) -> None:
         super().__init__()
-        self.attention = nn.MultiheadAttention(16, 1, batch_first=True)
+        self.attention = nn.MultiheadAttention(16, heads, batch_first=True)
 
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Any:
         return self.attention(query, keys, values, key_padding_mask=~mask)
@@ -282,6 +283,14 @@ def test_module_with_sizes_of_its_own_is_called_with_them() -> None:
     assert faults_of(Sized(), Sizes(query=6, key=10, value=12)) == []
     with pytest.raises(ExperimentError, match=r"queries 16 \(--query-size\)"):
         Stranger(Sized(), Sizes())
+
+
+def test_adapter_of_the_page_has_no_mistake() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "inspect.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    assert faults_of(namespace["adapted"]()) == []
 
 
 FILE = """\

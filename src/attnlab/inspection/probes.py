@@ -315,28 +315,49 @@ def probe_lengths(stranger: Stranger) -> Fault | None:
 def probe_shown_weights(stranger: Stranger) -> Fault | None:
     """Whether the returned weights are those of the context.
 
-    The context must be a linear function of the weighted values, with whatever projection. Weights
-    of several heads are left out.
+    They must be a distribution over the real tokens. Where the values go into the context as they
+    are, without a projection, they must also give the context. Weights of several heads are left
+    out, unless the module returns their mean.
     """
-    inputs = without_pads(stranger.inputs(sentences=30))
+    inputs = stranger.inputs()
     answer = stranger.answer(inputs)
     weights = _weights_of_one_head(answer, inputs)
     if weights is None or not bool(answer.context.isfinite().all()):
         return None
-    weighted = torch.einsum("b...s,bsv->b...v", weights, inputs.values)
-    rows = weighted.reshape(-1, weighted.shape[-1])
-    constant = torch.ones(len(rows), 1, dtype=rows.dtype)
-    features = torch.cat([rows, constant], dim=1)
-    contexts = answer.context.reshape(len(rows), -1)
-    fit = torch.linalg.lstsq(features, contexts).solution
-    error = (features @ fit - contexts).abs().max()
-    if float(error) <= 1e-6 * float(contexts.abs().max()):
+    on_real = weights.movedim(-1, 1).masked_fill(~_beside(inputs.mask, weights), 0).sum(1)
+    ones = torch.ones_like(on_real)
+    if bool((weights < 0).any()) or differs(on_real, ones):
+        return _other_weights("what is returned is no distribution over the real tokens")
+
+    whole = without_pads(inputs)
+    answer = stranger.answer(whole)
+    shown = _weights_of_one_head(answer, whole)
+    assert shown is not None
+    mix = torch.randn(2 * [whole.values.shape[-1]], generator=_random(5), dtype=torch.float64)
+    mixed = stranger.answer(replace(whole, values=whole.values @ mix)).context
+    if answer.context.shape[-1] != len(mix) or differs(mixed, answer.context @ mix):
+        return None  # a projection
+    weighted = torch.einsum("b...s,bsv->b...v", shown, whole.values)
+    if not differs(weighted, answer.context):
         return None
+    return _other_weights("the values, weighted by what is returned, do not give the context")
+
+
+def _beside(mask: Tensor, weights: Tensor) -> Tensor:
+    """The mask (B, S) with an axis for each further one of the weights."""
+    return mask.reshape(*mask.shape, *[1] * (weights.dim() - 2))
+
+
+def _random(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _other_weights(found: str) -> Fault:
     return Fault(
         "weights that are not those of the context",
-        "the values, weighted by what is returned, do not give the context",
+        found,
         "a heat map shows something else than what the model reads, such as scores, or weights "
-        "before the dropout or the mask",
+        "before the mask or the dropout",
     )
 
 
@@ -372,6 +393,9 @@ PROBES: Sequence[tuple[str, Callable[[Stranger], Fault | None]]] = (
 
 # What a fault explains: a probe that sees its consequence says nothing new.
 EXPLAINED = {
+    "no mask": {"weights that are not those of the context"},
+    "mask that leaks": {"weights that are not those of the context"},
+    "masked after the softmax": {"weights that are not those of the context"},
     "evaluation draws at random": {
         "no mask",
         "mask that leaks",
@@ -389,6 +413,7 @@ EXPLAINED = {
         "query not read",
         "keys not read",
         "source lengths are fixed",
+        "weights that are not those of the context",
     },
     "queries mix": {
         "context that is no number",
@@ -408,6 +433,7 @@ EXPLAINED = {
         "no mask",
         "mask that leaks",
         "masked after the softmax",
+        "weights that are not those of the context",
     },
 }
 
