@@ -119,6 +119,14 @@ class WeightsFirst(Dot):
         return weights[:, None], context[:, None]
 
 
+class InFloat32(Several):
+    """The softmax is taken in 32 bits, as in models of mixed precision."""
+
+    def weights(self, scores: Tensor, mask: Tensor) -> Tensor:
+        masked = scores.masked_fill(~mask[:, None], INFINITE)
+        return masked.softmax(-1, dtype=torch.float32).to(scores.dtype)
+
+
 class WithDropout(Dot):
     def weights(self, scores: Tensor, mask: Tensor) -> Tensor:
         weights = super().weights(scores, mask)
@@ -127,7 +135,18 @@ class WithDropout(Dot):
 
 @pytest.mark.parametrize(
     "kind",
-    [Dot, Additive, General, Several, Heads, Torch, LargeNegative, WeightsFirst, WithDropout],
+    [
+        Dot,
+        Additive,
+        General,
+        Several,
+        Heads,
+        Torch,
+        LargeNegative,
+        WeightsFirst,
+        WithDropout,
+        InFloat32,
+    ],
 )
 def test_right_module_has_no_mistake(kind: type[nn.Module]) -> None:
     torch.manual_seed(1)
@@ -182,6 +201,19 @@ class WithoutQuery(Dot):
 class Sigmoid(Dot):
     def weights(self, scores: Tensor, mask: Tensor) -> Tensor:
         return scores.sigmoid() * mask
+
+
+class ScaledAfterwards(nn.Module):
+    """Two heads, whose scale comes after the softmax; values are not projected."""
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (2, 8)).transpose(1, 2)
+
+    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Any:
+        q, k, v = self.split(query), self.split(keys), self.split(values)
+        scores = (q @ k.transpose(2, 3)).masked_fill(~mask[:, None, None], INFINITE)
+        weights = scores.softmax(-1) / math.sqrt(8)
+        return (weights @ v).transpose(1, 2).flatten(2), weights
 
 
 class Overflowing(Dot):
@@ -253,6 +285,7 @@ class ScoresShown(Dot):
         (FromKeys, ["context from the keys"]),
         (WithoutQuery, ["query not read"]),
         (Sigmoid, ["weights do not sum to one"]),
+        (ScaledAfterwards, ["weights do not sum to one"]),
         (Overflowing, ["mask that overflows in 16 bits"]),
         (InPlace, ["inputs are changed"]),
         (Detached, ["parameters that are not learnt"]),

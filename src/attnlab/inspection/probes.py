@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attnlab.inspection.stranger import TOKENS, Answer, CallError, Inputs, Stranger
 
-# A relative change of less than this is rounding.
-TOLERANCE = 1e-9
+# A relative change of less than this is rounding: some modules take the softmax in 32 bits.
+TOLERANCE = 1e-6
 LONG = 3 * TOKENS
 
 
@@ -147,8 +147,8 @@ def probe_queries(stranger: Stranger) -> Fault | None:
     return Fault(
         "queries mix",
         "a query alone has another context than beside other queries",
-        "the softmax runs over the queries, so that each source token is shared out among the "
-        "target tokens; while decoding, with one query, the model computes something else",
+        "the softmax runs over the queries, or heads are merged without a transposition; while "
+        "decoding, with one query, the model computes something else",
     )
 
 
@@ -182,19 +182,34 @@ def probe_use(stranger: Stranger) -> Fault | None:
 
 
 def probe_sum(stranger: Stranger) -> Fault | None:
-    """Whether the weights sum to one: with equal values the context is then always the same."""
+    """Whether the weights sum to one: with equal values the context is then always the same.
+
+    It is the value itself where the values go into the context as they are.
+    """
     inputs = without_pads(stranger.inputs())
     values = inputs.values[:, :1].expand_as(inputs.values)
     equal = replace(inputs, values=values)
     context = stranger.answer(equal).context
-    other = replace(equal, keys=changed(inputs.keys, torch.ones_like(inputs.mask)))
-    if not differs(stranger.answer(other).context, context):
+    other = replace(equal, keys=changed(inputs.keys, inputs.mask))
+    if differs(stranger.answer(other).context, context):
+        return _other_sum("with the same value at every token, other keys still change the context")
+
+    scales = 1 + torch.arange(values.shape[-1], dtype=values.dtype)
+    scaled = stranger.answer(replace(equal, values=values * scales)).context
+    if context.shape[-1] != len(scales) or differs(scaled, context * scales):
+        return None  # a projection
+    value = values[:, 0] if context.dim() == 2 else values[:, :1].expand_as(context)
+    if not differs(context, value):
         return None
+    return _other_sum("with the same value at every token, the context is another one")
+
+
+def _other_sum(found: str) -> Fault:
     return Fault(
         "weights do not sum to one",
-        "with the same value at every token, other keys still change the context",
-        "the size of the context depends on the scores; sigmoid weights are meant to, a softmax is "
-        "not",
+        found,
+        "the size of the context is not that of the values; sigmoid weights are meant so, a "
+        "softmax is not",
     )
 
 
