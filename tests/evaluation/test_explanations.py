@@ -132,7 +132,9 @@ def test_is_attention_explanation_equals_its_definitions(num_classes: int, side:
         1e-5,
     )
     assert isinstance(model.encoder, FastEncoder)  # it speeds its model up
-    log_y, weights = (each.detach() for each in vars(model(*seen)).values())
+    classified = model(*seen)
+    log_y = classified.log_probabilities.detach()
+    weights = classified.attention_weights.detach()
     y, values = log_y.exp(), model.read(*seen).values.detach()
 
     def outputs(tried: Tensor, values: Tensor = values) -> Tensor:
