@@ -16,7 +16,6 @@ from cluster_sweeps import (
     environment,
     leading,
     points_in_training,
-    wait_for_training_on,
 )
 from entry_points import the_sweep
 from slurm_cluster import SlurmCluster, wait_until
@@ -67,7 +66,13 @@ def test_last_job_trains_the_point_of_one_that_was_killed(
     with leading(folder, cluster, *sweep) as leader:
         assert leader.wait() == 0, leader.said
     print(leader.said)
-    wait_for_training_on(folder, leader, "n1", "n2")
+    both = {"n1", "n2"}
+    wait_until(
+        lambda: set(points_in_training(folder).values()) == both,
+        "a training on each node",
+        lambda: leader.said,
+        SECONDS,
+    )
     print(attnlab(folder, cluster, "sweep", "status").stdout)
 
     victim = cluster.run("squeue", "--noheader", "--nodelist=n1", "--format=%A").split()
