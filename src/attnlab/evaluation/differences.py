@@ -28,7 +28,7 @@ from scipy.special import comb, ndtri, stdtr, stdtrit  # type: ignore[import-unt
 FEWEST_SEEDS_EXACT = 6
 # So many rearrangements are listed; of more as many are drawn, the same ones each time.
 _MOST_LISTED = 2**15
-_CLEAR = 0.05
+_CLEAR = 0.05  # what two halves of the seeds may have for p, to be told apart without a scatter
 _SEED_OF_DRAWS = 20261128
 
 

@@ -47,8 +47,7 @@ def without_pads(inputs: Inputs) -> Inputs:
 
 def changed(tensor: Tensor, where: Tensor, seed: int = 2) -> Tensor:
     """Other numbers where the mask (B, S) says so."""
-    random = torch.Generator().manual_seed(seed)
-    other = 3 * torch.randn(tensor.shape, generator=random, dtype=tensor.dtype)
+    other = 3 * torch.randn(tensor.shape, generator=_random(seed), dtype=tensor.dtype)
     return torch.where(where[..., None], other, tensor)
 
 
@@ -261,8 +260,7 @@ def probe_gradients(stranger: Stranger) -> Fault | None:
     for _, parameter in stranger.parameters:
         parameter.grad = None
     context = stranger.in_training(stranger.inputs()).context
-    random = torch.Generator().manual_seed(3)
-    weights = torch.randn(context.shape, generator=random, dtype=context.dtype)
+    weights = torch.randn(context.shape, generator=_random(3), dtype=context.dtype)
     if not context.requires_grad:
         idle = [name for name, _ in stranger.parameters]
     else:

@@ -57,8 +57,8 @@ class Finding:
         """
         if self.p_holds is None or self.p_fails is None:
             return "undecided"
-        own = min(self.p_holds, self.p_fails)
-        if (own if p is None else p) >= level:
+        compared = min(self.p_holds, self.p_fails) if p is None else p
+        if compared >= level:
             return "undecided"
         return "holds" if self.p_holds <= self.p_fails else "does not hold"
 
@@ -249,6 +249,6 @@ def values_text(measured: MeasuredRows, system: str, measure: Measure) -> str:
 
 
 def mean_ends(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's 95 % interval of a mean over seeds; None where it cannot be known."""
+    """The 95 % interval of a mean over seeds; None where it cannot be known."""
     difference = difference_from(values, 0.0)
     return None if difference is None else difference.interval(CONFIDENCE)

@@ -22,6 +22,7 @@ from attnlab.evaluation.differences import (
     difference_from,
     independent_difference,
     paired_difference,
+    scatter,
 )
 from attnlab.evaluation.shares import Share
 from attnlab.tasks.saved import measure_named
@@ -135,7 +136,10 @@ class MeasuredRows:
         return {seed: value for seed, value in values.items() if learnt[seed]}
 
     def learnt_by_seed(self, model: str) -> dict[int, bool]:
-        """{seed: whether the model learnt}, by its best row."""
+        """{seed: whether the model learnt}, by its best row.
+
+        Raises ExperimentError where no row of a seed has the measure of the threshold.
+        """
         values: dict[int, list[float]] = {}
         for row in self.rows:
             if self.model_of(row["system"]) != model:
@@ -145,6 +149,11 @@ class MeasuredRows:
                 of_seed.append(row[self._learnt.measure])
         if self._learnt is None:
             return dict.fromkeys(values, True)
+        if not all(values.values()):
+            raise ExperimentError(
+                f"learnt names {self._learnt.measure!r}, which the study did not measure of "
+                f"{model!r}"
+            )
         return {seed: self._learnt.is_reached(found) for seed, found in values.items()}
 
     def share_that_learnt(self, model: str) -> Share:
@@ -163,11 +172,11 @@ class MeasuredRows:
         theirs = self.by_seed(less, measure)
         if not ours or not theirs:
             return None
-        scatter = self._sentences.of_difference(measure, more, less)
+        of_sentences = self._sentences.of_difference(measure, more, less)
         if self.model_of(more) == self.model_of(less):
             paired = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
-            return paired_difference(paired, scatter)
-        return independent_difference(list(ours.values()), list(theirs.values()), scatter)
+            return paired_difference(paired, of_sentences)
+        return independent_difference(list(ours.values()), list(theirs.values()), of_sentences)
 
     def value_of_difference(self, more: str, less: str | float, measure: str) -> float | None:
         """The difference itself; None where no seed learnt."""
@@ -181,7 +190,7 @@ class MeasuredRows:
         """Whether seeds of any of the two differ."""
         compared = [more] if not isinstance(less, str) else [more, less]
         groups = [list(self.by_seed(system, measure).values()) for system in compared]
-        return any(np.ptp(group) > 1e-12 * max(map(abs, group)) for group in groups if group)
+        return any(scatter(np.array(group)) for group in groups if group)
 
 
 def is_value(value: Any) -> bool:
