@@ -88,10 +88,10 @@ def names_in(group: str) -> list[str]:
 
 
 def cells(only: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """(data, choice, seed), the first seed of all choices first."""
-    for data in TASKS:
-        if not only or data in only:
-            for seed in SEEDS:
+    """(data, choice, seed), the first seed of all corpora and choices first."""
+    for seed in SEEDS:
+        for data in TASKS:
+            if not only or data in only:
                 for choice in choices():
                     yield data, choice, seed
 
