@@ -64,7 +64,8 @@ TASKS = {
     "mqar": ("data=mqar", "data.repeat_keys=true", "model/decoder=step_then_attend", *steps(500)),
     "sigmorphon2020_kor": (
         "data=sigmorphon2020",
-        "data.path=<corpora>/sigmorphon2020_kor",
+        "data.language=kor",
+        "data.path=<corpora>",
         *steps(600),
     ),
 }
