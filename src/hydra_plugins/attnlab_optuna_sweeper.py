@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
 
+    from attnlab.runs.places import Places, TakeNumbers
     from attnlab.runs.search_space import SearchSpace
     from attnlab.runs.search_storage import Trials
     from attnlab.runs.sweep_settings import Direction
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 class OptunaSweeper(LaunchingSweeper):
     """A search of `n_trials` settings, each trained with `seeds` seeds, `n_jobs` points at a time.
 
-    The launcher returns when all points of a batch have ended, so a batch takes as long as its
-    slowest point; then the next one is asked for.
-
     sampler: Optuna's, or what makes one, given a seed.
     pruner: Optuna's, or what makes one, given the numbers of seeds and of objectives.
     direction: minimize or maximize, one for each objective.
@@ -34,6 +33,8 @@ class OptunaSweeper(LaunchingSweeper):
     study_name: in the storage; null is the identity of the sweep.
     max_failure_rate: a larger share of failed points in a batch ends the search.
     params: overrides that vary, beside those of the command.
+    wait_for_batch: ask for points when all of a batch have ended, which takes as long as its
+        slowest point; else as soon as a place is free.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class OptunaSweeper(LaunchingSweeper):
         max_failure_rate: float,
         params: dict[str, str] | None,
         seeds: int,
+        wait_for_batch: bool = True,
     ) -> None:
         super().__init__(params)
         self._sampler, self._pruner = sampler, pruner
@@ -60,6 +62,7 @@ class OptunaSweeper(LaunchingSweeper):
         self._n_trials, self._n_jobs = n_trials, n_jobs
         self._max_failure_rate = max_failure_rate
         self._seeds = seeds
+        self._waits_for_batch = wait_for_batch
 
     def sweep(self, arguments: list[str]) -> None:
         # Not at the top: Hydra imports all plug-ins at the start of every command.
@@ -76,14 +79,31 @@ class OptunaSweeper(LaunchingSweeper):
             trials = self._trials(space)
             numbers = PointNumbers.of_this_process(are_shared=trials.is_shared)
 
-            def launch(points: list[list[str]]) -> Sequence[JobReturn]:
-                return self.launcher.launch(points, initial_job_idx=numbers.take(points))
-
             seeds = seed_overrides(self._seeds, int(self.config.get("seed") or 0))
             search = Search(trials, space, seeds, self._n_jobs, self._max_failure_rate)
             self._write_result(trials, space)
-            for _ in search.batches(launch):
-                self._write_result(trials, space)
+            with self._places(numbers.take) as places:
+                for _ in search.run(places):
+                    self._write_result(trials, space)
+
+    @contextmanager
+    def _places(self, take_numbers: TakeNumbers) -> Iterator[Places]:
+        """Where points run."""
+        from attnlab.runs.places import Batches, OneByOne
+        from attnlab.runs.sweep_settings import job_processes
+
+        def launch(points: list[list[str]]) -> Sequence[JobReturn]:
+            return self.launcher.launch(points, initial_job_idx=take_numbers(points))
+
+        assert self.config is not None
+        is_one_process = job_processes(self.config.hydra.launcher, self._n_jobs).kind == "serial"
+        if self._waits_for_batch or is_one_process:
+            yield Batches(launch)
+        elif hasattr(self.launcher, "places"):
+            with self.launcher.places(take_numbers) as places:
+                yield places
+        else:
+            yield OneByOne(self.launcher.launch, take_numbers)
 
     def _trials(self, space: SearchSpace) -> Trials:
         """The trials of the study, which is opened, or made where there is none."""

@@ -4,7 +4,8 @@ Hydra executes this file outside of `sys.modules`, where a dataclass cannot have
 are text (`from __future__ import annotations`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,28 +59,63 @@ class RayTasksLauncher(Launcher):
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
         """Run the jobs on the cluster, `workers` at a time, and wait for all of them."""
+        points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
+        waiting = list(points)
+        returned: dict[int, JobReturn] = {}
+        with self.places() as places:
+            while waiting or places.count:
+                while waiting and places.count < self.workers:
+                    places.start_one(waiting[0], points[waiting.pop(0)])
+                returned |= places.ended()
+        return [returned[number] for number in points]
+
+    @contextmanager
+    def places(self, take_numbers: Any = None) -> Iterator["RayPlaces"]:
+        """A connection to the cluster, on which points can be started one by one."""
         # Not at the top: Hydra imports all plug-ins at the start of every command.
-        from attnlab.errors import JobFailedError
         from attnlab.experiment.ray_job import run_job_of_sweep
         from attnlab.runs.ray_jobs import RayTasks
-        from attnlab.runs.sweep_job import led_sweep
 
         setup_globals()
         assert self._sweep_folder is not None
         self._sweep_folder.mkdir(parents=True, exist_ok=True)
-        points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
-        returned: dict[int, JobReturn] = {}
-        sweep = led_sweep()
         with RayTasks(self.address, self.resources, self.retries) as tasks:
             shared = tasks.share((*self._job_arguments, Singleton.get_state()))
-            jobs = {number: (number, overrides, shared) for number, overrides in points.items()}
-            for number, result, lost in tasks.run(run_job_of_sweep, jobs, self.workers):
-                if lost is None:
-                    returned[number] = result
-                    continue
-                if sweep is not None:
-                    sweep.record_lost(number, points[number], lost)
-                failed = JobReturn(overrides=points[number], status=JobStatus.FAILED)
-                failed.return_value = JobFailedError(lost)
-                returned[number] = failed
-        return [returned[number] for number in points]
+            yield RayPlaces(tasks.calls(run_job_of_sweep), shared, take_numbers)
+
+
+class RayPlaces:
+    """The points that run on a cluster (see `attnlab.runs.places.Places`)."""
+
+    def __init__(self, calls: Any, shared: Any, take_numbers: Any) -> None:
+        self._calls, self._shared, self._take_numbers = calls, shared, take_numbers
+        self._overrides: dict[int, list[str]] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._calls)
+
+    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
+        first = self._take_numbers(points)
+        for number, overrides in enumerate(points, start=first):
+            self.start_one(number, overrides)
+        return range(first, first + len(points))
+
+    def start_one(self, number: int, overrides: list[str]) -> None:
+        self._overrides[number] = overrides
+        self._calls.start(number, (number, overrides, self._shared))
+
+    def ended(self) -> dict[int, JobReturn]:
+        from attnlab.errors import JobFailedError
+        from attnlab.runs.sweep_job import led_sweep
+
+        number, result, lost = self._calls.ended()
+        if lost is None:
+            return {number: result}
+        overrides = self._overrides[number]
+        sweep = led_sweep()
+        if sweep is not None:
+            sweep.record_lost(number, overrides, lost)
+        failed = JobReturn(overrides=overrides, status=JobStatus.FAILED)
+        failed.return_value = JobFailedError(lost)
+        return {number: failed}

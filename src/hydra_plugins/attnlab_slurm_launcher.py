@@ -8,7 +8,8 @@ are text (`from __future__ import annotations`).
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,39 +62,32 @@ class SlurmArrayLauncher(SlurmLauncher):
 
         With `wait=false` it returns what looks like jobs without a result.
         """
-        # Not at the top: Hydra imports all plug-ins at the start of every command.
-        from attnlab.errors import JobFailedError
-        from attnlab.runs.slurm_jobs import SweepOnSlurm, wait_for_jobs
-        from attnlab.runs.sweep_job import led_sweep
-
-        folder = led_sweep()
-        sweep = None if folder is None else SweepOnSlurm(folder)
         points = {initial_job_idx + i: list(each) for i, each in enumerate(job_overrides)}
+        places = SlurmPlaces(self)
+        places.submit(points)
+        if not self.params["wait"]:
+            return [JobReturn(each, status=JobStatus.COMPLETED) for each in points.values()]
+        returned: dict[int, JobReturn] = {}
+        while len(returned) < len(points):
+            returned |= places.ended()
+        return [returned[number] for number in points]
+
+    @contextmanager
+    def places(self, take_numbers: Any) -> Iterator["SlurmPlaces"]:
+        """Points that can be submitted one by one."""
+        yield SlurmPlaces(self, take_numbers)
+
+    def submitted(
+        self, sweep: Any, points: dict[int, list[str]]
+    ) -> tuple[dict[int, "Job[Any]"], set[int]]:
+        """The jobs of points, and the numbers of those that an earlier leader had submitted."""
         joined = {} if sweep is None else self._joined(sweep, points)
-        waits = self.params["wait"]
-        if joined and waits:
+        if joined and self.params["wait"]:
             ids = ", ".join(job.job_id for job in joined.values())
             line = f"waits for jobs that an earlier command gave to Slurm: {ids}"
             print(line, file=sys.stderr)
         new = {number: each for number, each in points.items() if number not in joined}
-        jobs = joined | self._submit(sweep, new)
-        if not waits:
-            return [JobReturn(each, status=JobStatus.COMPLETED) for each in points.values()]
-
-        returned: dict[int, JobReturn] = {}
-
-        def ended(number: int, lost: str | None) -> None:
-            if sweep is not None and number in joined:
-                sweep.adopt(number)
-            if folder is not None and lost is not None:
-                folder.record_lost(number, points[number], lost)
-            if lost is None:
-                returned[number] = _result(jobs[number], points[number])
-            else:
-                returned[number] = _failed(points[number], JobFailedError(lost))
-
-        wait_for_jobs(jobs, ended)
-        return [returned[number] for number in points]
+        return joined | self._submit(sweep, new), set(joined)
 
     def _joined(self, sweep: Any, points: dict[int, list[str]]) -> dict[int, "Job[Any]"]:
         """The jobs of those points that an earlier leader submitted, and Slurm still has."""
@@ -143,6 +137,53 @@ class SlurmArrayLauncher(SlurmLauncher):
         )
         executor.update_parameters(**settings)
         return executor
+
+
+class SlurmPlaces:
+    """The points that Slurm has (see `attnlab.runs.places.Places`)."""
+
+    def __init__(self, launcher: SlurmArrayLauncher, take_numbers: Any = None) -> None:
+        # Not at the top: Hydra imports all plug-ins at the start of every command.
+        from attnlab.runs.slurm_jobs import SweepOnSlurm, WaitedFor
+        from attnlab.runs.sweep_job import led_sweep
+
+        self._launcher, self._take_numbers = launcher, take_numbers
+        self._folder = led_sweep()
+        self._sweep = None if self._folder is None else SweepOnSlurm(self._folder)
+        self._waited_for = WaitedFor()
+        self._points: dict[int, list[str]] = {}
+        self._jobs: dict[int, Job[Any]] = {}
+        self._joined: set[int] = set()
+
+    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
+        first = self._take_numbers(points)
+        numbered = dict(enumerate(points, start=first))
+        self.submit(numbered)
+        return list(numbered)
+
+    def submit(self, points: dict[int, list[str]]) -> None:
+        """Submit the points that Slurm does not have yet."""
+        jobs, joined = self._launcher.submitted(self._sweep, points)
+        self._points |= points
+        self._jobs |= jobs
+        self._joined |= joined
+        self._waited_for.add(jobs)
+
+    def ended(self) -> dict[int, JobReturn]:
+        from attnlab.errors import JobFailedError
+
+        returned: dict[int, JobReturn] = {}
+        for number, lost in self._waited_for.ended().items():
+            if self._sweep is not None and number in self._joined:
+                self._sweep.adopt(number)
+            overrides = self._points[number]
+            if lost is None:
+                returned[number] = _result(self._jobs[number], overrides)
+                continue
+            if self._folder is not None:
+                self._folder.record_lost(number, overrides, lost)
+            returned[number] = _failed(overrides, JobFailedError(lost))
+        return returned
 
 
 def _result(job: "Job[Any]", overrides: list[str]) -> JobReturn:

@@ -175,6 +175,25 @@ def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, fol
 
 
 @pytest.mark.slow
+def test_search_starts_a_point_as_soon_as_a_worker_is_free(folder: Path) -> None:
+    """The sampler takes the longest training first, beside which a worker has all others."""
+    without_steps = [choice for choice in TINY if not choice.startswith("training.max_steps")]
+    search = (
+        "sweep=optuna", "sweep.sampler=grid", "sweep.seed=1", "sweep.wait_for_batch=false",
+        "launcher=joblib", "launcher.workers=2", "hardware.threads=1", "chain=false",
+        "training.max_steps=choice(4,8,12,200)",
+    )  # fmt: skip
+    with sweep(folder, *without_steps, *QUIET, *search) as process:
+        assert process.wait(300) == 0, said(folder)
+    assert "4 of 4 points finished, 4 of them trained now" in said(folder)
+    jobs = the_sweep(folder).jobs()
+    (longest,) = [job for job in jobs if job.choices["training.max_steps"] == "200"]
+    assert longest.number == 0
+    assert longest.ended is not None
+    assert all(job.started < longest.ended for job in jobs)
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path, warm_python: Path) -> None:
     with sweep(folder, *LONG, "seed=1,2", python=warm_python) as process:
         in_the_middle(folder, process)

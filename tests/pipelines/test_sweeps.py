@@ -382,6 +382,19 @@ def test_search_over_seeds_finds_the_best_mean_and_goes_on_from_its_storage(
         ),
         (["hydra/sweeper=optuna", "hydra.sweeper.n_trials=0"], "hydra.sweeper.n_trials must be"),
         (["hydra/sweeper=optuna", "hydra.sweeper.seeds=two"], "hydra.sweeper.seeds must be"),
+        (["sweep=optuna", "sweep.wait_for_batch=perhaps"], "sweep.wait_for_batch must be"),
+        (
+            ["hydra/sweeper=optuna", "hydra.sweeper.wait_for_batch=perhaps"],
+            "hydra.sweeper.wait_for_batch must be true or false, got 'perhaps'",
+        ),
+        (
+            [
+                "sweep=optuna",
+                "sweep.wait_for_batch=false",
+                "hydra.launcher._target_=their.Launcher",
+            ],
+            "sweep.wait_for_batch must be true with hydra/launcher=",
+        ),
         (["sweep=optuna", "seed=3"], "sweep=optuna needs a setting to choose, such as"),
     ],
 )

@@ -129,6 +129,7 @@ class SweepPlan:
         is_search = str(sweeper.get("_target_")).endswith(".OptunaSweeper")
         if is_search:
             _check_search(sweeper, parsed)
+            _check_launcher_of_search(hydra)
 
         experiments: list[Experiment] = []
         problems: list[str] = []
@@ -309,16 +310,39 @@ def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> 
         )
     for name in ("n_trials", "n_jobs", "seeds"):
         value = sweeper[name]
-        is_reference = isinstance(value, str) and "${" in value
-        if not is_reference and (not isinstance(value, int) or value < 1):
+        if not _is_reference(value) and (not isinstance(value, int) or value < 1):
             raise ExperimentError(
                 f"hydra.sweeper.{name} must be a whole number above 0, got {show(value)}"
             )
+    waits = sweeper.get("wait_for_batch", True)
+    if not _is_reference(waits) and not isinstance(waits, bool):
+        raise ExperimentError(
+            f"hydra.sweeper.wait_for_batch must be true or false, got {show(waits)}"
+        )
     if holds_password(sweeper["storage"]):
         raise ExperimentError(
             "hydra.sweeper.storage holds a password, which would be written down with the config; "
             "write ${oc.env:NAME} for it"
         )
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and "${" in value
+
+
+def _check_launcher_of_search(hydra: DictConfig) -> None:
+    """Raise ExperimentError where points shall start one by one on a launcher that may not bear it.
+
+    hydra: the node of the composed config.
+    """
+    waits = hydra.sweeper.get("wait_for_batch") is not False
+    if waits or job_processes(hydra.launcher, 1).kind != "other":
+        return
+    chosen = hydra.runtime.choices["hydra/launcher"]
+    raise ExperimentError(
+        f"sweep.wait_for_batch must be true with hydra/launcher={chosen}, got false; "
+        "launcher=joblib, slurm and ray start points one by one"
+    )
 
 
 def _search(node: DictConfig, overrides: Sequence[Override], seed: int) -> PlannedSearch:

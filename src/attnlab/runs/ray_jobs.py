@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from attnlab.errors import ExperimentError
@@ -67,29 +67,39 @@ class RayTasks:
 
         return ray.put(value)
 
-    def run(
-        self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], at_once: int
-    ) -> Iterator[tuple[int, Any, str | None]]:
-        """Call a function on the cluster, so many times at once.
-
-        Yields the number of each call that has ended, what it returned, and None; or why it has no
-        result.
-        """
+    def calls(self, function: Callable[..., Any]) -> RunningCalls:
+        """Calls of a function on the cluster, none of which has started."""
         import ray
 
-        task = ray.remote(**self._resources, max_retries=self._retries)(function)
-        waiting = list(calls)
-        running: dict[Any, int] = {}
-        while waiting or running:
-            while waiting and len(running) < at_once:
-                number = waiting.pop(0)
-                running[task.remote(*calls[number])] = number
-            ended, _ = ray.wait(list(running), num_returns=1)
-            number = running.pop(ended[0])
-            try:
-                yield number, ray.get(ended[0]), None
-            except ray.exceptions.RayError as error:
-                yield number, None, f"Ray: {str(error).strip().splitlines()[-1]}"
+        return RunningCalls(ray.remote(**self._resources, max_retries=self._retries)(function))
+
+
+class RunningCalls:
+    """Calls of a function that run on a cluster; its length is their number.
+
+    task: the function, as Ray has it.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+        self._running: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, number: int, arguments: Sequence[Any]) -> None:
+        self._running[self._task.remote(*arguments)] = number
+
+    def ended(self) -> tuple[int, Any, str | None]:
+        """Wait for one call: -> its number, what it returned, and None, or why it has no result."""
+        import ray
+
+        (ended,), _ = ray.wait(list(self._running), num_returns=1)
+        number = self._running.pop(ended)
+        try:
+            return number, ray.get(ended), None
+        except ray.exceptions.RayError as error:
+            return number, None, f"Ray: {str(error).strip().splitlines()[-1]}"
 
 
 def check_ray(address: str | None) -> None:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from optuna.pruners import NopPruner
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from attnlab.errors import JobFailedError, show
+from attnlab.runs.places import Batches, Launch, Places, Returned
 from attnlab.runs.search_result import FoundSetting, SearchResult, columns
 from attnlab.runs.search_space import SearchSpace
 from attnlab.runs.search_storage import Trials
@@ -24,34 +26,32 @@ from attnlab.runs.search_storage import Trials
 VALUES = "values by seed"
 
 
-class Returned(Protocol):
-    """What is used of Hydra's `JobReturn`."""
-
-    @property
-    def return_value(self) -> Any:
-        """What the job returned; raises what it raised."""
-
-
-Launch = Callable[[list[list[str]]], Sequence[Returned]]
-
-
 @dataclass
 class OpenTrial:
     """A trial that is not finished.
 
-    rows: the objectives of each seed so far.
+    rows: the objectives of the seeds so far, by the seeds' places in the list of all.
     """
 
     trial: Trial
     overrides: list[str]
-    rows: list[list[float]] = field(default_factory=list)
+    rows: dict[int, list[float]] = field(default_factory=dict)
+
+    @property
+    def rows_of_seeds(self) -> list[list[float]]:
+        """The rows so far, in the order of the seeds."""
+        return [self.rows[seed] for seed in sorted(self.rows)]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A trial with one of its seeds."""
+    """A trial with one of its seeds.
+
+    seed: its place in the list of all seeds.
+    """
 
     of: OpenTrial
+    seed: int
     overrides: list[str]
 
 
@@ -71,8 +71,9 @@ class Search:
     """A search, as one of its leaders runs it.
 
     seeds: the overrides of each seed of a trial, such as `[["seed=1"], ["seed=2"]]`.
-    workers: points that are launched at a time.
-    max_failure_rate: a larger share of failed points in a batch ends the search.
+    workers: points that run at a time.
+    max_failure_rate: the search ends where more of the last points failed than this share of the
+        workers; the last ones are as many as there are workers.
     """
 
     def __init__(
@@ -89,28 +90,44 @@ class Search:
         self._has_one_objective = len(self._study.directions) == 1
         self._prunes = self._has_one_objective and not isinstance(self._study.pruner, NopPruner)
         self._open: dict[int, OpenTrial] = {}
+        self._running: dict[int, Point] = {}
+        self._last_failures: deque[Exception | None] = deque(maxlen=workers)
 
     def batches(self, launch: Launch) -> Iterator[None]:
-        """Launch points, batch after batch, until there are as many trials as wanted.
+        """`run`, where a launch returns when all of its points have ended."""
+        return self.run(Batches(launch))
+
+    def run(self, places: Places) -> Iterator[None]:
+        """Train points until there are as many trials as wanted; yields when some have ended.
 
         What this leader leaves open, since it is stopped, is queued again for others.
 
-        Raises what a job raised where too many of a batch fail.
+        Raises what a job raised where too many fail, once all that run have ended.
         """
+        failure: Exception | None = None
         try:
             with self._trials.at_work(self._open):
-                points = self._next_points()
-                while points:
-                    returned = launch([point.overrides for point in points])
-                    self._take(points, returned)
+                self._start_next_points(places)
+                while self._running:
+                    self._take(places.ended())
                     yield
-                    points = self._next_points()
+                    failure = failure or self._too_many_failures()
+                    if failure is None:
+                        self._start_next_points(places)
+            if failure is not None:
+                raise failure
         finally:
             for each in self._open.values():
                 self._trials.give_back(each.trial)
 
+    def _start_next_points(self, places: Places) -> None:
+        points = self._next_points()
+        if points:
+            numbers = places.start([point.overrides for point in points])
+            self._running |= dict(zip(numbers, points, strict=True))
+
     def _next_points(self) -> list[Point]:
-        """The points of the next batch; none when the search is over.
+        """The points for all places that are free; none when the search is over.
 
         With a pruner, each open trial has its next seed, then new trials have their first ones;
         places that are still free take further seeds, which a pruner may make needless. Without a
@@ -120,8 +137,8 @@ class Search:
         points: list[Point] = []
         for each in self._open.values():
             points += self._points_of(each, points, at_once)
-        while len(points) < self._workers:
-            new = self._ask(may_wait=not points)
+        while self._free_places(points) > 0:
+            new = self._ask(may_wait=not points and not self._running)
             if new is None:
                 break
             points += self._points_of(new, points, at_once)
@@ -129,12 +146,17 @@ class Search:
             points += self._points_of(each, points, len(self._seeds))
         return points
 
-    def _points_of(self, each: OpenTrial, points: Sequence[Point], count: int) -> list[Point]:
-        """The next seeds of a trial, `count` at most and as many as there are places."""
-        taken = len(each.rows) + sum(point.of is each for point in points)
-        places = min(count, self._workers - len(points))
-        seeds = self._seeds[taken : taken + places]
-        return [Point(each, [*each.overrides, *seed]) for seed in seeds]
+    def _free_places(self, points: Sequence[Point]) -> int:
+        """The places that are left beside the points that run, and those about to start."""
+        return self._workers - len(self._running) - len(points)
+
+    def _points_of(self, each: OpenTrial, points: Sequence[Point], at_once: int) -> list[Point]:
+        """The next seeds of a trial: as many as there are places, and may run at once."""
+        under_way = [point for point in (*self._running.values(), *points) if point.of is each]
+        count = min(at_once - len(under_way), self._free_places(points))
+        first = len(each.rows) + len(under_way)
+        numbers = range(first, min(first + max(count, 0), len(self._seeds)))
+        return [Point(each, number, [*each.overrides, *self._seeds[number]]) for number in numbers]
 
     def _ask(self, may_wait: bool) -> OpenTrial | None:
         """A new trial; None where there are enough.
@@ -150,25 +172,35 @@ class Search:
         self._open[trial.number] = opened
         return opened
 
-    def _take(self, points: Sequence[Point], returned: Sequence[Returned]) -> None:
-        """Report what the points of a batch returned, and tell the trials that are over."""
-        failures: list[Exception] = []
+    def _take(self, ended: Mapping[int, Returned]) -> None:
+        """Report what points returned that have ended, and tell the trials that are over."""
         failed: set[int] = set()
-        for point, job in zip(points, returned, strict=True):
-            number = point.of.trial.number
+        concerned: dict[int, None] = {}
+        for number, job in ended.items():
+            point = self._running.pop(number)
+            trial = point.of.trial.number
+            concerned[trial] = None
             try:
                 row = self._row(job.return_value)
             except Exception as error:  # whatever the job raised
-                failures.append(error)
-                failed.add(number)
+                self._last_failures.append(error)
+                failed.add(trial)
                 continue
-            if number not in failed:
-                self._report(point.of, row)
+            self._last_failures.append(None)
+            # A trial that has failed or was given up may have had another seed under way.
+            if trial in self._open and trial not in failed:
+                self._report(point, row)
 
-        for number in dict.fromkeys(point.of.trial.number for point in points):
-            self._tell(self._open[number], number in failed)
-        if len(failures) > self._max_failure_rate * len(points):
-            raise failures[0]
+        for trial in concerned:
+            if trial in self._open:
+                self._tell(self._open[trial], trial in failed)
+
+    def _too_many_failures(self) -> Exception | None:
+        """What the first one raised of too many of the last points."""
+        failures = [error for error in self._last_failures if error is not None]
+        if len(failures) > self._max_failure_rate * self._workers:
+            return failures[0]
+        return None
 
     def _row(self, returned: Any) -> list[float]:
         """The objectives that a job returned.
@@ -185,9 +217,10 @@ class Search:
             "failed; training must validate at least once"
         )
 
-    def _report(self, each: OpenTrial, row: list[float]) -> None:
-        each.rows.append(row)
-        each.trial.set_user_attr(VALUES, each.rows)
+    def _report(self, point: Point, row: list[float]) -> None:
+        each = point.of
+        each.rows[point.seed] = row
+        each.trial.set_user_attr(VALUES, each.rows_of_seeds)
         if self._has_one_objective:
             each.trial.report(row[0], step=len(each.rows))
 
@@ -197,7 +230,7 @@ class Search:
         if is_failed:
             self._study.tell(each.trial, state=TrialState.FAIL)
         elif len(each.rows) == len(self._seeds):
-            means = [statistics.fmean(values) for values in columns(each.rows)]
+            means = [statistics.fmean(values) for values in columns(each.rows_of_seeds)]
             self._study.tell(each.trial, means)
         elif self._prunes and each.trial.should_prune():
             self._study.tell(each.trial, state=TrialState.PRUNED)

@@ -96,32 +96,66 @@ def is_queued(state: str | None) -> bool:
     return state is not None and state not in _ENDED
 
 
+class WaitedFor:
+    """Jobs whose end is waited for."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, Job] = {}
+        self._suspected: dict[int, str] = {}
+        self._asked_at = time.monotonic()
+
+    def add(self, jobs: Mapping[int, Job]) -> None:
+        """Wait for these, too.
+
+        jobs: by the numbers of their points.
+        """
+        self._jobs |= jobs
+
+    def ended(self) -> dict[int, str | None]:
+        """Wait until one has ended at least: -> the numbers of all that have.
+
+        None stands for a job that left a result, and else the reason why it did not.
+        """
+        ended: dict[int, str | None] = {}
+        while self._jobs:
+            for number, job in list(self._jobs.items()):
+                if _has_result(job):
+                    del self._jobs[number]
+                    ended[number] = None
+            for number, why in self._lost().items():
+                del self._jobs[number]
+                ended[number] = why
+            if ended:
+                break
+            time.sleep(max(_RESULT_INTERVAL, len(self._jobs) / _LOOKS_A_SECOND))
+        return ended
+
+    def _lost(self) -> dict[int, str]:
+        """The jobs that Slurm runs no more, if it is time to ask it again, and why."""
+        if not self._jobs or time.monotonic() < self._asked_at + _QUEUE_INTERVAL:
+            return {}
+        self._asked_at = time.monotonic()
+        found = _without_jobs(self._jobs)
+        # A result may reach this machine after the news of the job's end, and a job may be on its
+        # way back into the queue: only what two answers agree on is true.
+        lost = {number: found[number] for number in found.keys() & self._suspected.keys()}
+        self._suspected = {number: why for number, why in found.items() if number not in lost}
+        return lost
+
+
 def wait_for_jobs(jobs: Mapping[int, Job], ended: Callable[[int, str | None], None]) -> None:
     """Wait until all jobs have ended, and report each as soon as it has.
 
     jobs: by the numbers of their points.
     ended: called with the number, and None where the job left a result, else why it did not.
     """
-    waiting = dict(jobs)
-    suspected: dict[int, str] = {}
-    asked_at = time.monotonic()
-    while waiting:
-        for number, job in list(waiting.items()):
-            if _has_result(job):
-                del waiting[number]
-                ended(number, None)
-
-        if waiting and time.monotonic() >= asked_at + _QUEUE_INTERVAL:
-            asked_at = time.monotonic()
-            found = _without_jobs(waiting)
-            # A result may reach this machine after the news of the job's end, and a job may be
-            # on its way back into the queue: only what two answers agree on is true.
-            for number in found.keys() & suspected.keys():
-                del waiting[number]
-                ended(number, found.pop(number))
-            suspected = found
-        if waiting:
-            time.sleep(max(_RESULT_INTERVAL, len(waiting) / _LOOKS_A_SECOND))
+    waiting = WaitedFor()
+    waiting.add(jobs)
+    left = len(jobs)
+    while left:
+        for number, lost in waiting.ended().items():
+            ended(number, lost)
+            left -= 1
 
 
 def _without_jobs(jobs: Mapping[int, Job]) -> dict[int, str]:

@@ -97,11 +97,14 @@ class Optuna(Sweep):
         far is worse than the median of the others with as many), `percentile` (worse than three
         quarters of them), `wilcoxon` (a signed-rank test against the best one, for many seeds),
         `none`; null is `median` with several seeds and one objective, else `none`.
-    seed: of the choice; with it, and with as many workers, a repeated sweep chooses the same points
-        again.
+    seed: of the choice; with it, and with as many workers that wait for each other, a repeated
+        sweep chooses the same points again.
     storage: `sqlite:///<file>.db` or `postgresql+psycopg2://...`, where the trials are kept and
         several commands share them; null keeps them in memory.
     study: the name of the trials in the storage; null is the identity of the sweep.
+    wait_for_batch: launch as many points as there are workers, and choose the next ones when all of
+        them have ended; false: choose one as soon as a worker is free, which keeps all of them
+        busy. Which settings are chosen then depends on which trainings end first.
     """
 
     trials: PositiveInt
@@ -112,6 +115,7 @@ class Optuna(Sweep):
     pruner: Pruner | None = None
     storage: Annotated[str, Field(min_length=1)] | None = None
     study: Annotated[str, Field(min_length=1)] | None = None
+    wait_for_batch: bool = True
 
     def __post_init__(self) -> None:
         if self.pruner not in (None, "none") and len(self.objectives) > 1:
