@@ -17,20 +17,23 @@ import csv
 import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
 import torch
+from atlas_picture import Panel, atlas_figure
 from filelock import FileLock
 from measured_page import ROOT, revision, write_measured
 
 from attnlab.experiment.composition import compose
+from attnlab.plots.figure import save_png
 from attnlab.studies.measurements import Point, train
 
 CONF = ROOT / "conf"
 PAGE = ROOT / "docs" / "atlas.md"
 ROWS = ROOT / "docs" / "atlas" / "rows.csv"
+PICTURE = ROOT / "docs" / "images" / "atlas.png"
 COLUMNS = (
     "data",
     "choice",
@@ -46,6 +49,8 @@ SEEDS = (1, 2, 3)
 # What all trainings share: one validation, at the end, and greedy search.
 COMMON = ("search=greedy", "tracking=none", "hardware.threads=1")
 CENTRES = ("bahdanau", "scaled_dot")
+# The star's arms: a group, the choice of it that the scores have, and what the page calls it.
+ARMS = (("normaliser", "softmax", "weights"), ("history", "none", "histories"))
 # A seed has learnt the task where at least this share of the test sentences is right. It was chosen
 # before the first run.
 LEARNT = 0.5
@@ -69,6 +74,8 @@ TASKS = {
         *steps(600),
     ),
 }
+# In the picture.
+SHORT_NAMES = {"dates": "dates", "copy": "copy", "mqar": "recall", "sigmorphon2020_kor": "Korean"}
 
 
 def choices() -> list[str]:
@@ -76,7 +83,7 @@ def choices() -> list[str]:
     scores = [f"model/attention={name}" for name in names_in("attention") if name != "none"]
     arms = [
         f"model/attention={score} model/{group}={name}"
-        for group, usual in (("normaliser", "softmax"), ("history", "none"))
+        for group, usual, _ in ARMS
         for name in names_in(group)
         if name != usual
         for score in CENTRES
@@ -152,10 +159,47 @@ def train_missing(
 
 
 def write_page() -> None:
+    found = rows()
+    draw_picture(found)
     lines = []
     for data in TASKS:
-        lines += section(data, [row for row in rows() if row["data"] == data])
+        lines += section(data, [row for row in found if row["data"] == data])
     write_measured(PAGE, "atlas", lines)
+
+
+def draw_picture(found: Sequence[dict[str, str]]) -> None:
+    """Draw the mean share of right sentences: the scores, then the arms of the star."""
+    shares: dict[tuple[str, str], list[float]] = {}
+    for row in found:
+        shares.setdefault((row["choice"], row["data"]), []).append(float(row["exact_match"]))
+    means = {cell: mean(of_cell) for cell, of_cell in shares.items()}
+
+    scores = [name for name in names_in("attention") if name != "none"]
+    stacks = [[panel("scores, with the softmax", means, scores, "model/attention={}")]]
+    for score in CENTRES:
+        stack = []
+        for group, usual, words in ARMS:
+            names = [name for name in names_in(group) if name != usual]
+            choice = f"model/attention={score} model/{group}={{}}"
+            stack.append(panel(f"{words}, with {score}", means, names, choice))
+        stacks.append(stack)
+    save_png(atlas_figure(stacks), PICTURE)
+
+
+def panel(
+    title: str, means: Mapping[tuple[str, str], float], names: Sequence[str], choice: str
+) -> Panel:
+    """A panel of the picture, with a row for each name.
+
+    choice: the override, in which a name takes the place of `{}`.
+    """
+    shares = {
+        (name, SHORT_NAMES[data]): means[choice.format(name), data]
+        for name in names
+        for data in TASKS
+        if (choice.format(name), data) in means
+    }
+    return Panel(title, names, list(SHORT_NAMES.values()), shares)
 
 
 def section(data: str, found: Sequence[dict[str, str]]) -> list[str]:
