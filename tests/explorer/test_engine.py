@@ -23,6 +23,7 @@ from attnlab.model.attention.attention import MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.cosine import CosineScore
 from attnlab.model.attention.dot import DotScore
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.normalisers.sparsemax import Sparsemax
@@ -46,6 +47,7 @@ def exportable(row):
 # Every pair of choices that the engine has.
 ROWS = [exportable(row) for row in covering_array()[0]]
 TEXTS = ("a b c d", "g", "f e e d a b c")
+OTHER = "e q a"  # whose run a patch takes from
 SOURCE = WordTrainer(split="whitespace", min_frequency=1).train(["a b c d e f g"])
 TARGET = WordTrainer(split="whitespace", min_frequency=1).train(["v w x y z"])
 SIZES = {"source_vocabulary_size": SOURCE.size, "target_vocabulary_size": TARGET.size}
@@ -85,6 +87,9 @@ def questions_about(row, text):
         ("score", {**same, "target": f"{token} {token} q"}),
         ("beam", {**same, "settings": {"size": 3}}),
     ]
+    if row.get("bridge") != "zero":
+        state = {"patch": {"text": OTHER, "state": True}}
+        questions.append(("translate", {**same, "intervene": state, "edit": pads}))
     # The numbers of a step are many: those of one text are enough.
     step = {**same, "target": [4, 5, 3], "step": 2, "edit": pads}
     if text == TEXTS[0]:
@@ -102,6 +107,7 @@ def questions_about(row, text):
         {"weights": {"1": by_hand}},
         {"mask_pads": False},
         {"mask_pads": True},
+        {"patch": {"text": OTHER, "values": {0: 2, 1: 0}}},
     ]
     questions += [
         ("score", {**same, "target": [4, 5, 3], "intervene": change, "edit": pads})
@@ -192,6 +198,125 @@ def test_settings_beside_the_rows_of_choices_are_answered_as_by_python(choices, 
     translator = Translator(model, SOURCE, TARGET, GREEDY)
     questions = [question for text in TEXTS[:2] for question in questions_about(row, text)]
     assert_engine_answers_as_python(engine, translator, questions)
+
+
+HEADS = [
+    {"kind": "uniform", "heads": [1]},
+    {"kind": "permuted", "seed": 2, "heads": [0]},
+    {"temperature": 0.3, "hide": [0, 2], "heads": [1]},
+    {"hide": "all", "heads": [0]},
+    {"weights": {"1": [0.1, 0.2, 0.3, 0.2, 0.2]}, "heads": [0, 2]},
+]
+
+
+@pytest.mark.parametrize("history", ["none", "coverage"])
+@pytest.mark.parametrize("change", HEADS)
+def test_change_of_some_heads_is_answered_as_by_python(change, history, tiny_model, engine):
+    """Each head has its own formulas and weights, under the change and beside it."""
+    choices = {"attention": "bahdanau", "heads": 3, "history": history, "decoder_hidden_size": 6}
+    model = tiny_model(**choices, scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    asked = {"text": TEXTS[0], "target": [4, 5, 3], "intervene": change, "edit": {"behind": 2}}
+    questions = [("score", asked), ("step_numbers", {**asked, "step": 1})]
+    found, _ = assert_engine_answers_as_python(engine, translator, questions)
+
+    everywhere = {name: value for name, value in change.items() if name != "heads"}
+    (of_all,) = answers_of_python(translator, [("score", {**asked, "intervene": everywhere})])
+    assert found["log_probs"] != pytest.approx(of_all["log_probs"], abs=1e-4)
+
+
+PATCHES = [
+    {"text": "g f e d", "keys": "all"},
+    {"text": "g f e d", "values": "all", "state": True},
+    {"text": "b", "keys": {0: 1, 4: 0}, "values": {2: 0}},
+    {"text": "q q b a c d", "keys": {3: 6}},
+    {"text": "", "state": True, "values": {4: 0}},
+]
+
+
+@pytest.mark.parametrize("heads", [None, 2])
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend", "conditional_gru"])
+@pytest.mark.parametrize("patch", PATCHES)
+def test_patch_is_answered_as_by_python(patch, decoder, heads, tiny_model, engine):
+    choices = {"attention": "general", "decoder": decoder, "heads": heads}
+    model = tiny_model(**choices, scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    by_hand = {"weights": {0: [0.5, 0, 0, 0.5, 0]}}
+    questions = []
+    for change in ({"patch": patch}, {"patch": patch, **by_hand}):
+        for edit in ({}, {"behind": 2}):
+            asked = {"text": TEXTS[0], "intervene": change, "edit": edit}
+            questions += [
+                ("translate", asked),
+                ("score", {**asked, "target": [4, 5, 3]}),
+                ("beam", {**asked, "settings": {"size": 2}}),
+            ]
+    answers = assert_engine_answers_as_python(engine, translator, questions)
+    own = ("score", {"text": TEXTS[0], "target": [4, 5, 3]})
+    (before,) = answers_of_python(translator, [own])
+    assert answers[1]["log_probs"] != pytest.approx(before["log_probs"], abs=1e-4)
+
+
+def test_weights_of_another_sentence_are_taken_as_by_python(tiny_model, engine):
+    model = tiny_model(attention="dot", scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    ask = {"text": "g f e d"}
+    (other,) = assert_engine_answers_as_python(engine, translator, [("translate", ask)])
+    taken = dict(enumerate(other["attention"]))
+    asked = {"text": TEXTS[0], "intervene": {"weights": taken}}
+    (answer,) = assert_engine_answers_as_python(engine, translator, [("translate", asked)])
+    steps = min(len(answer["target"]), len(other["target"]))
+    np.testing.assert_allclose(answer["attention"][:steps], other["attention"][:steps], atol=2e-6)
+    direct = translator(TEXTS[0], intervene=Intervention(weights=translator("g f e d").attention))
+    assert direct.text == answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "patch", "words"),
+    [
+        ({}, {"text": "a b", "keys": "all"}, 'intervene: patch "all" needs sentences of the same'),
+        ({}, {"text": "a b", "keys": {0: 3}}, "intervene: patch must take positions below 3, the"),
+        (
+            {},
+            {"text": "a b", "values": {5: 0}},
+            "intervene: patch must name positions below 5, the",
+        ),
+        (
+            {"attention": Part(LocationScore, max_length=9)},
+            {"text": "a b", "keys": {0: 0}},
+            "intervene: patch takes keys, but the score of this model goes by positions",
+        ),
+        (
+            {"bridge": "zero"},
+            {"text": "a b", "state": True},
+            "intervene: patch takes the state, but the decoder of this model starts with none",
+        ),
+        (
+            {"decoder": "no_attention"},
+            {"text": "a b", "values": {0: 0}},
+            "intervene changes the attention, but the model has none; only force= and a patch of",
+        ),
+    ],
+)
+def test_patch_that_does_not_fit_is_refused_as_by_python(choices, patch, words, tiny_model, engine):
+    model = tiny_model(**choices, scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    asked = ("translate", {"text": TEXTS[0], "intervene": {"patch": patch}})
+    for answers in (engine.answers(translator, [asked]), answers_of_python(translator, [asked])):
+        assert answers[0]["error"].startswith(words)
+
+
+def test_formulas_of_a_step_and_classifiers_take_no_patch(tiny_model, engine):
+    model = tiny_model(scale=2.0, dtype=torch.float32, **SIZES)
+    translator = Translator(model, SOURCE, TARGET, GREEDY)
+    patch = {"text": "a b", "state": True}
+    step = ("step_numbers", {"text": "a", "target": [3], "intervene": {"patch": patch}})
+    (refused,) = assert_engine_answers_as_python(engine, translator, [step])
+    assert refused["error"].endswith("own keys, values and state; leave patch out")
+
+    look = ("classify", {"text": "good", "intervene": {"patch": patch}})
+    (refused,) = assert_engine_answers_as_python(engine, build_review_classifier(), [look])
+    assert refused["error"] == "intervene: patch goes with models that translate alone"
 
 
 def test_source_longer_than_the_location_score_knows_is_refused_as_by_python(tiny_model, engine):

@@ -122,8 +122,58 @@ def test_formulas_of_every_score_hold_their_symbols(step_of, translator):
     seen.page.locator("header select").select_option("projected")
     seen.page.locator("select[value=projected]").wait_for()
     seen.settle()
-    assert seen.page.get_by_role("heading", name="Head 2").count() == 1
-    assert seen.page.locator('[data-symbol="κ_t^2"]').count() > 0
+    assert seen.page.get_by_role("heading", name="1 Head 0").count() == 1
+    assert seen.page.locator('[data-symbol="κ_t^(0)"]').count() > 0
+
+
+def headings_of_heads(seen):
+    return [text for text in seen.page.locator(".group h2").all_inner_texts() if "Head " in text]
+
+
+def test_chosen_head_shows_its_own_formulas_scores_weights_and_context(step_of, translator):
+    ours = translator(heads=2, attention="bahdanau")
+    seen = step_of({"a": ours, "b": translator()})
+    ids = analysis.translate(ours, TEXT)["ids"]
+    answer = step_numbers(ours, TEXT, ids)
+    symbols = symbols_of(answer)
+    choice = seen.page.get_by_role("group", name="Head that is shown")
+    for head in (0, 1):
+        choice.get_by_label(f"Head {head}").check()
+        seen.settle()
+        assert len(headings_of_heads(seen)) == 1
+        for name in ("q", "K", "V", "e", "α", "c"):
+            expected = flat(symbols[f"{name}^({head})"]["values"])
+            found = shown_numbers(seen, f"{name}^({head})")
+            np.testing.assert_allclose(found, expected, atol=6e-3, err_msg=name)
+            assert shown_numbers(seen, f"{name}^({1 - head})") == []
+        # The model's own score is among the five, on the query and keys of this head.
+        additive = seen.page.locator("table.five").first.locator("tbody tr").nth(4)
+        assert "the model's own weights" in additive.inner_text()
+        cells = additive.locator("td").all_inner_texts()
+        found = [float(cell.replace("−", "-")) for cell in cells]
+        np.testing.assert_allclose(found, symbols[f"e^({head})"]["values"], atol=6e-3)
+    assert symbols["α^(0)"]["values"] != symbols["α^(1)"]["values"]
+
+    # A symbol of the head that is not shown, in the formula that joins them, brings it.
+    joining = seen.page.locator('.formula-line [data-symbol="c^(0)"]')
+    assert joining.get_attribute("aria-expanded") == "false"
+    joining.click()
+    seen.page.get_by_role("heading", name="1 Head 0").wait_for()
+    seen.settle()
+    assert len(headings_of_heads(seen)) == 1
+    assert joining.last.get_attribute("aria-expanded") == "true"
+
+    choice.get_by_label("all heads").check()
+    seen.settle()
+    assert len(headings_of_heads(seen)) == 2
+    assert seen.page.locator("table.five").count() == 4
+
+    # A model of one head has nothing to choose.
+    seen.page.locator("header select").select_option("b")
+    choice.wait_for(state="detached")
+    seen.settle()
+    assert seen.page.locator("table.five").count() == 2
+    assert headings_of_heads(seen) == []
 
 
 def test_pointing_at_a_number_lights_what_it_was_made_of(step_of, translator):
@@ -274,7 +324,7 @@ def test_five_scores_stand_side_by_side(step_of, translator):
     ours = translator(attention="dot")
     seen = step_of({"a": ours})
     ids = analysis.translate(ours, TEXT)["ids"]
-    scores = step_numbers(ours, TEXT, ids)["scores"]
+    (scores,) = step_numbers(ours, TEXT, ids)["scores"]
     tables = seen.page.locator("table.five")
     for table, name in zip(tables.all(), ("energies", "weights"), strict=True):
         rows = table.locator("tbody tr").all()
@@ -319,7 +369,7 @@ def test_numbers_are_handed_to_files_as_numbers(step_of, translator):
     assert by_name["e′"][0][1:] == answer["source"]
     assert by_name["e′"][1][-1] == "-inf"
     assert by_name["Σα"] == [["Σα"], [symbols["Σα"]["values"]]]
-    assert by_name["weights"][1][1:] == answer["scores"][0]["weights"]
+    assert by_name["weights"][1][1:] == answer["scores"][0][0]["weights"]
 
 
 def test_classifier_has_its_step(step_of, classifier):

@@ -79,16 +79,13 @@ class Source:
     def read(cls, model: Predictor, text: str, edit: Edit, intervene: Intervention) -> Source:
         """The text as the model reads it, cleaned as its training data were.
 
-        Positions count the tokens of the cleaned text.
+        Positions count the tokens of the cleaned text. The sentence of a patch must have been read
+        (`Patch.read`).
 
         Raises ExperimentError for an intervention or an edit that does not fit the text, and for
         what is not a text.
         """
         model.check_intervention(intervene)
-        if intervene.patch is not None:
-            raise ExperimentError(
-                "intervene: patch goes with translator(...) and translator.score(...) alone"
-            )
         tokenizer = model.source_tokenizer
         texts = cleaned([text], model.cleaning)
         (ids,) = tokenizer.encode_ids(texts)

@@ -27,11 +27,16 @@ def check_steps(intervention: Intervention, length: int) -> None:
 def check_attention(intervention: Intervention, attention: Any) -> None:
     """Raise ExperimentError where an attention lacks what an intervention changes."""
     heads = list(getattr(attention, "attentions", [attention]))
-    compares_keys = not any(head.score.by_position for head in heads)
     try:
-        intervention.check_attention(len(heads), compares_keys=compares_keys)
+        intervention.check_attention(len(heads), compares_keys=compares_keys(attention))
     except ValueError as error:
         raise ExperimentError(f"intervene: {error}") from None
+
+
+def compares_keys(attention: Any) -> bool:
+    """False where the score goes by positions, so that there are no keys."""
+    heads = getattr(attention, "attentions", [attention])
+    return not any(head.score.by_position for head in heads)
 
 
 def check_sources(intervention: Intervention, batch: Any) -> None:

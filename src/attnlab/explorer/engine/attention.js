@@ -20,6 +20,11 @@ export class Attention {
     this.history = historyOf(config.history, weights.of("history"));
   }
 
+  /** Whether the score goes by positions, so that there are no keys. */
+  get byPosition() {
+    return this.score.byPosition ?? false;
+  }
+
   /** Encoder outputs (S, D) and positions (S,) -> {keys (S, A), values (S, D)} of each head. */
   project(outputs, positions) {
     const keys = (this.score.byPosition ? positions : outputs).map((key) => this.score.projectKey(key));
@@ -47,7 +52,8 @@ export class Attention {
   }
 
   /** One head: its context (D,), weights (S,), energies (S,), and what may be seen (S,). */
-  attendHead(query, memory, number, t, past = null) {
+  attendHead(query, memoryOfAll, number, t, past = null) {
+    const memory = memoryOfHead(memoryOfAll, number);
     const { values } = memory.projected[number];
     let { keys } = memory.projected[number];
     // 1. Let the keys know what was seen.
@@ -71,6 +77,8 @@ export class Attention {
 
 /** concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i). */
 export class MultiHeadAttention {
+  byPosition = false; // such a score has no keys that heads could project
+
   constructor(config, weights) {
     this.heads = config.heads;
     for (const name of ["W_Q", "W_K", "W_V", "W_O"]) this[name] = weights.linear(name);
@@ -105,6 +113,20 @@ export function attentionOf(config, weights) {
   return config.heads === null ? new Attention(config, weights) : new MultiHeadAttention(config, weights);
 }
 
+/** What one head looks at, under the intervention where that goes for it. */
+export function memoryOfHead(memory, number) {
+  const change = memory.intervention;
+  if (change === null || change.heads === null) return memory;
+  if (!change.heads.includes(number)) return { ...memory, intervention: null };
+  return { ...memory, mask: withoutHidden(memory.mask, change, memory.positions) };
+}
+
+/** The mask (S,), null for none, without what an intervention hides. */
+function withoutHidden(mask, change, positions) {
+  if (change.hide.length === 0) return mask;
+  return shown(change, positions).map((isShown, i) => isShown && (mask?.[i] ?? true));
+}
+
 /** Positions of a mask (S,): 0, 1, ... over the real tokens, then on over the pads, wherever they stand. */
 export function countPositions(mask) {
   let [real, pads] = [0, mask.filter(Boolean).length];
@@ -118,24 +140,24 @@ export function countPositions(mask) {
  * @param {boolean[]} sourceMask true at real tokens, (S,)
  * @param {boolean} isMasked false lets the attention weigh pads, unless the intervention says otherwise
  * @param {Attention|MultiHeadAttention|null} attention
- * @param {object} intervention as `interventionOf` makes it
+ * @param {object} given an intervention, as `interventionOf` makes it
  */
-export function remember(encoded, sourceMask, isMasked, attention, intervention) {
+export function remember(encoded, sourceMask, isMasked, attention, given) {
+  // One head gets each change, whether it is named or not.
+  const intervention = attention?.heads > 1 ? given : { ...given, heads: null };
   const masked = intervention.mask_pads ?? isMasked;
   const positions = countPositions(sourceMask);
   // A masked pad may stand beyond the longest source; its position is never looked at.
   const seen = positions.map((position, i) => (masked && !sourceMask[i] ? 0 : position));
-  let mask = masked ? sourceMask : null;
+  const mask = masked ? sourceMask : null;
   const isChanged = changesWeights(intervention);
-  if (isChanged && intervention.hide.length > 0) {
-    const isShown = shown(intervention, positions);
-    mask = isShown.map((each, i) => each && (mask?.[i] ?? true));
-  }
+  // What goes for some of the heads alone waits for `memoryOfHead`.
+  const hidesFromAll = isChanged && intervention.heads === null;
   return {
     outputs: encoded.outputs,
     summary: encoded.final.hidden.at(-1),
     projected: attention === null ? null : attention.project(encoded.outputs, seen),
-    mask,
+    mask: hidesFromAll ? withoutHidden(mask, intervention, positions) : mask,
     positions,
     length: sourceMask.filter(Boolean).length,
     intervention: isChanged ? intervention : null,

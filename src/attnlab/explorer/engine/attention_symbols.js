@@ -3,6 +3,7 @@
 //
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 
+import { memoryOfHead } from "./attention.js";
 import { makesWeights, remember, weighByHistory, withHistory } from "./history_symbols.js";
 import { normaliserOf } from "./normalisers.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
@@ -31,7 +32,7 @@ function attendWithHeads(sheet, look, query, h) {
   const { config, weights } = look;
   const size = weights.matrix("W_Q.weight").rows / config.heads;
   for (let number = 0; number < config.heads; number++) {
-    sheet.head = number + 1;
+    sheet.head = number;
     sheet.begin("head", { sameNumber: true });
     const [q, k, v] = [["Q", query], ["K", h], ["V", h]].map(([name, of]) => {
       const all = matrixOf(weights.matrix(`W_${name}.weight`));
@@ -43,13 +44,14 @@ function attendWithHeads(sheet, look, query, h) {
       sheet.formula("{} = {} {}", projected, W, of);
       return projected;
     });
-    contexts.push(attendWithHead(sheet, look, weights.of(`attentions.${number}`), number, q, k, v));
+    const own = { ...look, memory: memoryOfHead(look.memory, number) };
+    contexts.push(attendWithHead(sheet, own, weights.of(`attentions.${number}`), number, q, k, v));
   }
 
   sheet.head = null;
   sheet.begin("join_heads", { sameNumber: true });
   const joinedAxis = axis("N·P", contexts.reduce((total, context) => total + context.axes[0].size, 0));
-  const joined = sheet.compute("c_1…N", "joined_heads", "concat", contexts, { axes: [joinedAxis] });
+  const joined = sheet.compute("c_0…N−1", "joined_heads", "concat", contexts, { axes: [joinedAxis] });
   const W = sheet.weight("W_O", "head_W_O", matrixOf(weights.matrix("W_O.weight")), h.axes[1], joinedAxis);
   const context = sheet.compute("c_t", "context", "linear", [W, joined]);
   sheet.formula(`{} = [${contexts.map(() => "{}").join("; ")}]`, joined, ...contexts);

@@ -5,7 +5,7 @@
 import { mean, split, tanh, zeros } from "./vectors.js";
 
 /** s_0 = 0. */
-class ZeroBridge {
+export class ZeroBridge {
   constructor({ layers, size, has_cell: hasCell }) {
     this.layers = Array.from({ length: layers }, () => zeros(size));
     this.hasCell = hasCell;

@@ -1,7 +1,7 @@
 // Analyses of a classifier, as in attnlab/tasks/classification/: analysis.py and step_numbers.py.
 
 import { Classifier } from "./classifier.js";
-import { checkSteps, interventionOf } from "./intervention.js";
+import { changesWeights, checkAttention, checkSteps, interventionOf } from "./intervention.js";
 import { readSource, rounded } from "./source.js";
 import { scoresOnLook, sheetOfLook } from "./step_numbers.js";
 import { Tokenizer } from "./text.js";
@@ -44,6 +44,8 @@ export function stepNumbers(classifier, { text, intervene = {}, edit = {}, maski
 function look(classifier, text, intervene, edit, recurrence = undefined) {
   const intervention = interventionOf(intervene);
   if (Object.keys(intervention.force).length > 0) throw new Error("force: a classifier writes no tokens that could be forced");
+  if (intervention.patch !== null) throw new Error("intervene: patch goes with models that translate alone");
+  if (changesWeights(intervention)) checkAttention(intervention, classifier.model.attention);
   checkSteps(intervention, 1);
   const source = readSource(classifier, text, edit, intervention);
   return { source, found: classifier.model.classify(source.ids, source.mask, intervention, recurrence) };

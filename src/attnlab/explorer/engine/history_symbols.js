@@ -103,7 +103,7 @@ function readOn(sheet, { hard }, weights, past, scores, name, about) {
 /** What a head remembers after the step, beside its weights. */
 export function remember(sheet, { config, weights }, query, alpha, context) {
   if (config.name === "Coverage") {
-    const kappa = sheet.symbols.get(sheet.head === null ? "κ_t" : `κ_t^${sheet.head}`);
+    const kappa = sheet.symbols.get(sheet.named("κ_t"));
     const after = sheet.compute("κ_t+1", "coverage", "add", [kappa, alpha]);
     sheet.formula("{} = {} + {}", after, kappa, alpha);
   }

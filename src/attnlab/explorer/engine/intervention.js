@@ -1,8 +1,11 @@
 // Changes of the attention, as in attnlab/model/attention/intervention.py.
 
+import { EOS } from "./batch.js";
+import { checkPatch, needsAttention, patchOf, readPatch, takesKeys } from "./patch.js";
 import { randomIntegers } from "./random.js";
+import { tidy } from "./text.js";
 
-export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], mask_pads: null, force: {}, seed: 0 };
+export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], mask_pads: null, force: {}, seed: 0, heads: null, patch: null };
 
 /**
  * An intervention with all of its fields; those that are not given change nothing.
@@ -18,19 +21,46 @@ export function interventionOf(given) {
       throw new Error(`weights of step ${step} must be finite and at least 0, got [${row.join(", ")}]`);
     }
   }
+  if (change.heads !== null) checkHeads(change);
+  if (change.patch !== null) change.patch = patchOf(change.patch);
   return change;
 }
 
+function checkHeads(change) {
+  const { heads, kind, weights, hide, temperature, mask_pads: maskPads } = change;
+  if (heads.length === 0 || heads.some((head) => head < 0)) throw new Error(`heads must name heads from 0 on, or be null, got [${heads.join(", ")}]`);
+  if (maskPads !== null) throw new Error("mask_pads goes for all heads; leave heads at null");
+  if (kind === null && Object.keys(weights).length === 0 && hide.length === 0 && temperature === 1) {
+    throw new Error("heads names heads, but nothing is changed there; give kind, weights, temperature or hide, too");
+  }
+}
+
+/** The intervention with the sentence of its patch read, where it has one. */
+export function withPatch(change, { sourceTokenizer, cleaning }) {
+  if (change.patch === null) return change;
+  const ids = [...sourceTokenizer.encode(tidy(change.patch.text, cleaning)), EOS];
+  return { ...change, patch: readPatch(change.patch, ids) };
+}
+
+/** Refuse an intervention where an attention lacks what is to be changed. */
+export function checkAttention({ heads, patch }, attention) {
+  for (const head of heads ?? []) {
+    if (head >= attention.heads) throw new Error(`intervene: heads must be below ${attention.heads}, the model's heads, got ${head}`);
+  }
+  if (patch !== null && takesKeys(patch) && attention.byPosition) throw new Error("intervene: patch takes keys, but the score of this model goes by positions");
+}
+
 /** False where it needs no attention: nothing is changed, or tokens are forced alone. */
-export function changesWeights({ kind, weights, hide, temperature, mask_pads: maskPads }) {
-  return kind !== null || Object.keys(weights).length > 0 || hide.length > 0 || temperature !== 1 || maskPads !== null;
+export function changesWeights({ kind, weights, hide, temperature, mask_pads: maskPads, patch }) {
+  const changesOwn = kind !== null || Object.keys(weights).length > 0 || hide.length > 0 || temperature !== 1 || maskPads !== null;
+  return changesOwn || (patch !== null && needsAttention(patch));
 }
 
 /** The least number of target tokens that have all steps that it names. */
 export const stepsOf = ({ weights, force }) => 1 + Math.max(-1, ...Object.keys(weights).map(Number), ...Object.keys(force).map(Number));
 
 /** Refuse an intervention that names a position that a source of this length, `<eos>` included, does not have. */
-export function checkSource({ hide, weights }, length) {
+export function checkSource({ hide, weights, patch }, length) {
   const positions = hide === "all" ? [] : hide;
   for (const position of positions) {
     if (position >= length) throw new Error(`intervene: hide must name positions below ${length}, the source's tokens, got ${position}`);
@@ -40,6 +70,7 @@ export function checkSource({ hide, weights }, length) {
       throw new Error(`intervene: weights of step ${step} must be ${length}, one for each source token, got ${row.length}`);
     }
   }
+  if (patch !== null) checkPatch(patch, length);
 }
 
 /** Refuse an intervention that names a step behind a target of this length. */

@@ -132,7 +132,7 @@ function normedBahdanau(sheet, { weights }, query, keys) {
 
 function concat(sheet, { weights, config }, query, keys) {
   // The keys have met the right half of W already.
-  const W = sheet.symbols.get(sheet.head === null ? "W" : `W^${sheet.head}`);
+  const W = sheet.symbols.get(sheet.named("W"));
   const stop = config.query_size;
   const W1 = sheet.compute("W_1", "score_W_left", "columns", [W], { axes: [W.axes[0], query.axes[0]], start: 0, stop });
   const Ws = sheet.compute(`W₁ ${base(query)}`, "mapped_query", "linear", [W1, query]);

@@ -7,6 +7,8 @@ import { bridgeOf } from "./bridges.js";
 import { decoderOf } from "./decoders.js";
 import { RecurrentEncoder } from "./encoder.js";
 import { FEEDINGS } from "./input_feeding.js";
+import { NO_CHANGE } from "./intervention.js";
+import { needsAttention, patched } from "./patch.js";
 import { readoutOf } from "./readouts.js";
 import { mean } from "./vectors.js";
 
@@ -28,8 +30,19 @@ export class Seq2Seq {
   /** The source (S,) and its mask (S,) -> the memory that the decoder reads, and its first state; recurrence as the encoder takes it. */
   encode(source, mask, intervention, recurrence) {
     const encoded = this.encoder.encode(source, mask, recurrence);
-    const memory = remember(encoded, mask, this.padding.attention_masked, this.decoder.attention, intervention);
-    return { memory, state: this.decoder.firstState(this.bridge.firstState(encoded, mask), encoded, memory) };
+    let memory = this.#remember(encoded, mask, intervention);
+    let recurrent = this.bridge.firstState(encoded, mask);
+    const { patch } = intervention;
+    if (patch !== null) {
+      const other = this.encoder.encode(patch.ids, patch.mask);
+      if (needsAttention(patch)) memory = patched(memory, patch, this.#remember(other, patch.mask, NO_CHANGE));
+      if (patch.state) recurrent = this.bridge.firstState(other, patch.mask);
+    }
+    return { memory, state: this.decoder.firstState(recurrent, encoded, memory) };
+  }
+
+  #remember(encoded, mask, intervention) {
+    return remember(encoded, mask, this.padding.attention_masked, this.decoder.attention, intervention);
   }
 
   /**

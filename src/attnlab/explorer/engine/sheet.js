@@ -16,9 +16,14 @@ export class Sheet {
 
   groups = [];
 
-  head = null; // number of the head that new symbols belong to
+  head = null; // counted from 0 on, that new symbols belong to
 
   #number = -1; // the first sentence tells what stands before the step
+
+  /** The id of a symbol: its name, with the head that it belongs to, such as `e^(0)`. */
+  named(name) {
+    return this.head === null ? name : `${name}^(${this.head})`;
+  }
 
   /** Begin a sentence of the step, or go on with the last one. */
   begin(about, { sameNumber = false } = {}) {
@@ -57,7 +62,7 @@ export class Sheet {
   }
 
   #put({ name, operation = null, of = [], settings = {}, ...rest }) {
-    const id = this.head === null ? name : `${name}^${this.head}`;
+    const id = this.named(name);
     const symbol = { id, name: nameTokens(id), operation, of, settings, ...rest };
     this.symbols.set(id, symbol);
     this.groups.at(-1).symbols.push(symbol);
@@ -96,7 +101,7 @@ function axesOfResult(operation, of) {
   return axes.reduce((most, each) => (each.length > most.length ? each : most));
 }
 
-/** `s_t^1` -> ["s", {sub: "t"}, {sup: "1"}]. */
+/** `κ_t^(1)` -> ["κ", {sub: "t"}, {sup: "(1)"}]. */
 function nameTokens(name) {
   const [, base, sub, sup] = /^([^_^]+)(?:_([^^]+))?(?:\^(.+))?$/u.exec(name);
   return [base, ...(sub === undefined ? [] : [{ sub }]), ...(sup === undefined ? [] : [{ sup }])];

@@ -3,12 +3,14 @@
 //
 // Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout, V vocabulary.
 
+import { memoryOfHead } from "./attention.js";
 import { attend } from "./attention_symbols.js";
 import { BOS } from "./batch.js";
 import { givenStates, Names, stepSymbols } from "./cell_symbols.js";
 import { fiveScores } from "./five_scores.js";
 import { matrixOf, vectorOf } from "./operations.js";
 import { axis, base, Sheet } from "./sheet.js";
+import { split } from "./vectors.js";
 
 const WHOLE_VOCABULARY = 64; // tokens of a vocabulary that is shown whole
 const LIKELIEST = 12; // tokens that are shown of a larger one, and of the step before it as many
@@ -51,23 +53,30 @@ function shownTokens(token, logits, before) {
   return [...shown].sort((one, other) => one - other);
 }
 
-/** Five scores on the query that the attention was asked with; null where none was. */
+/** Five scores of each head on what it was asked with; null where nothing was asked. */
 export function scoresOnQuery({ config, weights, memory, query }) {
   const { attention } = config.decoder;
   return attention === null ? null : scoresOn(memory, query, attention, weights.of("decoder.attention"));
 }
 
-/** Five scores on a classifier's query. */
+/** Five scores of each head on a classifier's query. */
 export const scoresOnLook = ({ config, weights, memory }) => scoresOn(memory, memory.summary, config.attention, weights.of("attention"));
 
-const scoresOn = ({ outputs, mask, positions }, query, config, weights) =>
-  fiveScores({ query, vectors: outputs, mask, positions, config, weights: scoreWeights(config, weights) });
-
-/** The weights of the first head's score, without the projection that may surround it. */
-function scoreWeights({ heads, projected }, weights) {
-  const head = heads === null ? weights : weights.of("attentions.0");
-  return projected ? head.of("score").of("score") : head.of("score");
+/** Several heads compare their own projections of the query and of the encoder vectors. */
+function scoresOn(memory, query, config, weights) {
+  const { outputs, positions } = memory;
+  if (config.heads === null) return [fiveScores({ query, vectors: outputs, mask: memory.mask, positions, config, weights: scoreWeights(config, weights) })];
+  const [W_Q, W_K] = [weights.linear("W_Q"), weights.linear("W_K")];
+  const queries = split(W_Q(query), config.heads);
+  const vectors = outputs.map((h) => split(W_K(h), config.heads)); // (S, N, size)
+  return queries.map((own, number) => fiveScores({
+    query: own, vectors: vectors.map((parts) => parts[number]), mask: memoryOfHead(memory, number).mask, positions, config,
+    weights: scoreWeights(config, weights.of(`attentions.${number}`)),
+  }));
 }
+
+/** The weights of a head's score, without the projection that may surround it. */
+const scoreWeights = ({ projected }, head) => (projected ? head.of("score").of("score") : head.of("score"));
 
 /** The sheet of a step, sentence by sentence of its decoder. */
 export function sheetOf(taken) {

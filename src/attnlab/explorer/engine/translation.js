@@ -3,8 +3,9 @@
 // Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 
 import { BOS, EOS } from "./batch.js";
+import { ZeroBridge } from "./bridges.js";
 import { linksOfHypothesis, placesInReference, wrongTokens } from "./edit_alignment.js";
-import { changesWeights, interventionOf } from "./intervention.js";
+import { changesWeights, checkAttention, interventionOf, withPatch } from "./intervention.js";
 import { BeamTree, nextLogProbs, runSearch, searchWith } from "./search.js";
 import { Seq2Seq } from "./seq2seq.js";
 import { readSource, rounded } from "./source.js";
@@ -26,12 +27,27 @@ export class Translator {
     this.search = exported.search;
   }
 
+  /**
+   * An intervention as the model takes it, with the sentence of its patch read.
+   *
+   * @throws an Error with a sentence where the model lacks what is to be changed
+   */
+  intervened(given) {
+    const change = interventionOf(given);
+    const { bridge, decoder: { attention } } = this.model;
+    if (changesWeights(change)) {
+      if (attention === null) throw new Error("intervene changes the attention, but the model has none; only force= and a patch of the state go with it");
+      checkAttention(change, attention);
+    }
+    if (change.patch?.state && bridge instanceof ZeroBridge) {
+      throw new Error("intervene: patch takes the state, but the decoder of this model starts with none (model/bridge=zero)");
+    }
+    return withPatch(change, this);
+  }
+
   /** The model under an intervention, as a search takes it; recurrence as the encoder takes it. */
   under(intervention, recurrence) {
     const { model } = this;
-    if (changesWeights(intervention) && model.decoder.attention === null) {
-      throw new Error("intervene changes the attention, but the model has none; only force= goes with it");
-    }
     return {
       encode: (source, mask) => model.encode(source, mask, intervention, recurrence),
       step: (token, state, memory) => model.step(token, state, memory),
@@ -60,7 +76,7 @@ export class Translator {
 
 /** The best translation, with the likeliest tokens of each of its steps and the attention. */
 export function translate(translator, { text, intervene = {}, settings = {}, edit = {} }) {
-  const intervention = interventionOf(intervene);
+  const intervention = translator.intervened(intervene);
   const source = readSource(translator, text, edit, intervention);
   const search = searchWith(translator.search, settings);
   const model = translator.under(intervention);
@@ -72,7 +88,7 @@ export function translate(translator, { text, intervene = {}, settings = {}, edi
 
 /** How likely each token of a given target, a text or ids, is after the tokens before it. */
 export function score(translator, { text, target, intervene = {}, edit = {} }) {
-  const intervention = interventionOf(intervene);
+  const intervention = translator.intervened(intervene);
   const source = readSource(translator, text, edit, intervention);
   const { targetTokenizer: tokenizer, cleaning } = translator;
   const ids = typeof target === "string" ? [...tokenizer.encode(tidy(target, cleaning)), EOS] : target;
@@ -128,7 +144,7 @@ export function marks(_, { ids, reference, sure = [], possible = [] }) {
 
 /** Every partial hypothesis that a beam search ranked. */
 export function beam(translator, { text, settings = {}, intervene = {}, edit = {} }) {
-  const intervention = interventionOf(intervene);
+  const intervention = translator.intervened(intervene);
   const source = readSource(translator, text, edit, intervention);
   const { size } = searchWith(translator.search, { search: "beam", ...settings });
   const search = searchWith(translator.search, { search: "beam", ...settings, n_best: size });
@@ -149,7 +165,10 @@ export function beam(translator, { text, settings = {}, intervene = {}, edit = {
 
 /** All numbers that one step of a given target computes. */
 export function stepNumbers(translator, { text, target, step = 0, intervene = {}, edit = {}, masking = "before", recurrence = null, windows = null }) {
-  const intervention = interventionOf(intervene);
+  const intervention = translator.intervened(intervene);
+  if (intervention.patch !== null) {
+    throw new Error("intervene: the formulas of a step are those of the sentence's own keys, values and state; leave patch out");
+  }
   const source = readSource(translator, text, edit, intervention);
   if (!(step >= 0 && step < target.length)) {
     throw new Error(`step must be at least 0 and below ${target.length}, the tokens of this target, got ${step}`);

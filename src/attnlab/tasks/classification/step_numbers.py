@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import SentenceClassifier
-from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of, score_of
+from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.symbols.attention import Look, Masking, attend
-from attnlab.tasks.symbols.five_scores import five_scores
+from attnlab.tasks.symbols.five_scores import five_scores_of_heads
 from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
-from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows, as_array
+from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows
 
 
 @torch.no_grad()
@@ -77,13 +77,7 @@ def step_numbers(
     sheet.begin("look_back")
     c = attend(sheet, model.attention, q, outputs, look, masking)
     decide(sheet, classifier, c)
-    scores = five_scores(
-        query=as_array(summary),
-        vectors=as_array(outputs),
-        visible=None if memory.mask is None else as_array(memory.mask[0]),
-        positions=as_array(memory.positions[0]),
-        score=score_of(heads[0]),
-    )
+    scores = five_scores_of_heads(model.attention, summary, outputs, memory)
     return {
         "source": source.tokens,
         "recurrence": at_pads,

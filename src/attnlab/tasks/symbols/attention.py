@@ -131,7 +131,7 @@ def attend_with_heads(
     contexts = []
     size = attention.W_Q.weight.shape[0] // attention.heads
     for number, head in enumerate(heads_of(attention)):
-        sheet.head = number + 1
+        sheet.head = number
         sheet.begin("head", same_number=True)
         part = slice(number * size, (number + 1) * size)
         own: dict[str, Symbol] = {}
@@ -155,10 +155,10 @@ def attend_with_heads(
     sheet.head = None
     sheet.begin("join_heads", same_number=True)
     joined_axis = Axis("N·P", sum(context.axes[0].size for context in contexts))
-    joined = sheet.compute("c_1…N", "joined_heads", "concat", *contexts, axes=[joined_axis])
+    joined = sheet.compute("c_0…N−1", "joined_heads", "concat", *contexts, axes=[joined_axis])
     sheet.formula("{} = [" + "; ".join(["{}"] * len(contexts)) + "]", joined, *contexts)
     if attention.gate is not None:
-        names = ("c′_1…N", "joined_heads")
+        names = ("c′_0…N−1", "joined_heads")
         joined = gated(sheet, attention.gate, query, joined, names, attention.heads)
     W_O = sheet.weight("W_O", "head_W_O", attention.W_O.weight, h.axes[1], joined_axis)
     context = sheet.compute("c_t", "context", "linear", W_O, joined)

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from attnlab.model.attention.attention import MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.general import GeneralScore
 from attnlab.model.attention.location import LocationScore
+from attnlab.model.attention.memory import Memory
+from attnlab.tasks.edited_source import heads_of, score_of
 from attnlab.tasks.symbols.operations import Array, mask, softmax
 from attnlab.tasks.symbols.sheet import as_array, plain_numbers
 
@@ -35,6 +39,38 @@ class Compared:
     formula: str
     energies: Array | None
     weights_from: str
+
+
+def five_scores_of_heads(
+    attention: Any, query: Tensor, outputs: Tensor, memory: Memory
+) -> list[list[dict[str, Any]]]:
+    """Of each head, `five_scores` on what that head compares.
+
+    Several heads compare their own projections of the query and of the encoder vectors.
+
+    Args:
+        query: (Q,), that the attention was asked with.
+        outputs: of the encoder, (S, D).
+        memory: of the one sentence.
+    """
+    heads = heads_of(attention)
+    queries, vectors, memories = [query], [outputs], [memory]
+    if type(attention) is MultiHeadAttention:
+        queries = list(attention.W_Q(query).chunk(len(heads), dim=-1))
+        vectors = list(attention.W_K(outputs).chunk(len(heads), dim=-1))
+        memories = [memory.head(number) for number in range(len(heads))]
+
+    of_heads = []
+    for number, own in enumerate(memories):
+        scores = five_scores(
+            query=as_array(queries[number]),
+            vectors=as_array(vectors[number]),
+            visible=None if own.mask is None else as_array(own.mask[0]),
+            positions=as_array(own.positions[0]),
+            score=score_of(heads[number]),
+        )
+        of_heads.append(scores)
+    return of_heads
 
 
 def five_scores(

@@ -201,7 +201,7 @@ def weigh_by_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
 def remember(sheet: Sheet, history: Any, query: Symbol, alpha: Symbol, context: Symbol) -> None:
     """The formulas of what a head remembers after the step, beside its weights."""
     if type(history) is Coverage:
-        kappa = sheet.symbols["κ_t" if sheet.head is None else f"κ_t^{sheet.head}"]
+        kappa = sheet.symbols[sheet.named("κ_t")]
         after = sheet.compute("κ_t+1", "coverage", "add", kappa, alpha)
         sheet.formula("{} = {} + {}", after, kappa, alpha)
     elif type(history) is ForwardWithAgent:

@@ -182,7 +182,7 @@ def normed_bahdanau(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Sy
 
 def concat(sheet: Sheet, score: Any, query: Symbol, keys: Symbol) -> Symbol:
     # The keys have met the right half of W already.
-    W = sheet.symbols["W" if sheet.head is None else f"W^{sheet.head}"]
+    W = sheet.symbols[sheet.named("W")]
     W1 = sheet.compute(
         "W_1",
         "score_W_left",

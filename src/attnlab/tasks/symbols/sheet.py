@@ -26,7 +26,7 @@ A group is a sentence of the decoder's step:
     {
       "number": 2,
       "about": "step_context",              `group.step_context` of the page's words
-      "head": null,                         the head's number, where there are several
+      "head": null,                         the head, from 0 on, where there are several
       "symbols": ["x_t", ...],              that appear here first
       "formulas": [{"id": "f4", "parts": [{"symbol": "s_t"}, " = f(", {"symbol": "x_t"}, ")"]}]
     }
@@ -104,7 +104,7 @@ class Group:
 class Sheet:
     """Collects the symbols of a step while they are computed.
 
-    head: number of the head that new symbols belong to; None outside of several heads.
+    head: the head, counted from 0 on, that new symbols belong to; None outside of several heads.
     """
 
     def __init__(self) -> None:
@@ -112,6 +112,10 @@ class Sheet:
         self.groups: list[Group] = []
         self.head: int | None = None
         self._number = -1  # the first sentence tells what stands before the step
+
+    def named(self, name: str) -> str:
+        """The id of a symbol: its name, with the head that it belongs to, such as `e^(0)`."""
+        return name if self.head is None else f"{name}^({self.head})"
 
     def begin(self, about: str, *, same_number: bool = False) -> None:
         """Begin a sentence of the step.
@@ -190,8 +194,7 @@ class Sheet:
         part: str | None = None,
     ) -> Symbol:
         assert values.shape == tuple(axis.size for axis in axes), (name, values.shape, axes)
-        if self.head is not None:
-            name = f"{name}^{self.head}"
+        name = self.named(name)
         assert name not in self.symbols, f"two symbols are called {name}"
         symbol = Symbol(
             name,
@@ -265,7 +268,7 @@ def as_array(values: Tensor | Array) -> Array:
 
 
 def name_tokens(name: str) -> list[str | dict[str, str]]:
-    """`s_t^1` -> ["s", {"sub": "t"}, {"sup": "1"}]."""
+    """`κ_t^(1)` -> ["κ", {"sub": "t"}, {"sup": "(1)"}]."""
     base, sub, sup = re.fullmatch(r"([^_^]+)(?:_([^^]+))?(?:\^(.+))?", name).groups()  # type: ignore[union-attr]
     tokens: list[str | dict[str, str]] = [base]
     if sub is not None:

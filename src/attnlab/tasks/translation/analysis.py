@@ -23,6 +23,7 @@ from attnlab.evaluation.edit_alignment import (
     wrong_tokens,
 )
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.bridges import ZeroBridge
 from attnlab.search.search import next_log_probs
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.edited_source import (
@@ -32,7 +33,7 @@ from attnlab.tasks.edited_source import (
     rounded,
     score_name,
 )
-from attnlab.tasks.requests import NO_CHANGE
+from attnlab.tasks.requests import NO_CHANGE, compares_keys
 from attnlab.tasks.translation.translator import Translator
 
 TOP_TOKENS = 5  # likeliest tokens that are shown of a step
@@ -42,15 +43,30 @@ def parts_of(translator: Translator) -> dict[str, Any]:
     """What the page says of a model.
 
     Returns:
-        score, None for one without attention; masks_pads, whether it was trained with a mask; and
-        heads, the number of those that can be changed alone.
+        score, None for one without attention; masks_pads, whether it was trained with a mask;
+        heads, the number of those that can be changed alone; and patches, what can be taken from
+        another sentence: weights, keys, values and state, or some of them.
     """
     attention = translator.model.decoder.attention
     return {
         "score": None if attention is None else score_name(attention),
         "masks_pads": translator.padding.attention_masked,
         "heads": 0 if attention is None else attention.heads,
+        "patches": patchable_parts(translator),
     }
+
+
+def patchable_parts(translator: Translator) -> list[str]:
+    """What this model can take from its run on another sentence."""
+    parts = []
+    attention = translator.model.decoder.attention
+    if attention is not None:
+        parts += ["weights", "values"]
+        if compares_keys(attention):
+            parts.append("keys")
+    if not isinstance(translator.model.bridge, ZeroBridge):
+        parts.append("state")
+    return parts
 
 
 @torch.no_grad()
@@ -72,10 +88,11 @@ def translate(
 
     Raises ExperimentError for whatever does not fit the model or the text.
     """
+    model = translator.intervened(intervene)
+    intervene = model.intervention  # whose patch is read
     source = Source.read(translator, text, edit, intervene)
     search = translator.search(settings or {})
     batch = source.batch([])
-    model = translator.intervened(intervene)
     (hypotheses,) = search(
         model,
         batch.source,
@@ -105,6 +122,7 @@ def score(
     Returns what `translate` returns, but for the score. Raises ExperimentError for whatever does
     not fit the model or the text.
     """
+    intervene = translator.intervened(intervene).intervention  # whose patch is read
     source = Source.read(translator, text, edit, intervene)
     if isinstance(target, str):
         texts = cleaned([target], translator.cleaning)

@@ -141,10 +141,11 @@ def beam(
         hypotheses: node, text, log_prob, length and score of each result, best first.
         length_penalty: that of the score.
     """
-    source = Source.read(translator, text, edit, intervene)
+    model = translator.intervened(intervene)
+    source = Source.read(translator, text, edit, model.intervention)
     search = _beam_search(translator, settings or {})
     forced = translator.forced(intervene)
-    recorder = BeamRecorder(translator.intervened(intervene), search, forced)
+    recorder = BeamRecorder(model, search, forced)
     batch = source.batch([])
     (found,) = search(
         recorder,

@@ -49,14 +49,14 @@ from attnlab.model.readouts import (
     TanhReadout,
 )
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of, score_of
+from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of
 from attnlab.tasks.requests import NO_CHANGE
 from attnlab.tasks.symbols.attention import Look, Masking, attend, part_of, shared_out
 from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
-from attnlab.tasks.symbols.five_scores import five_scores
+from attnlab.tasks.symbols.five_scores import five_scores_of_heads
 from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
-from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows, as_array
+from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows
 from attnlab.tasks.translation.analysis import known_ids, read_target
 from attnlab.tasks.translation.translator import Translator
 
@@ -161,11 +161,16 @@ def step_numbers(
     Returns:
         as `score`, and step, recurrence (what the encoder does at pads, None for an encoder from
         outside), `groups` and `symbols` as tasks/symbols/sheet.py describes them, and
-        `scores`, five scores on this step's query, as `five_scores` describes them; None for a
-        decoder that asks no attention.
+        `scores`, of each head five scores on this step's query, as `five_scores` describes them;
+        None for a decoder that asks no attention.
 
-    Raises ExperimentError for a step behind the target, and as `score`.
+    Raises ExperimentError for a step behind the target, for a patch, and as `score`.
     """
+    if intervene.patch is not None:
+        raise ExperimentError(
+            "intervene: the formulas of a step are those of the sentence's own keys, values and "
+            "state; leave patch out"
+        )
     source = Source.read(translator, text, edit, intervene)
     ids = known_ids(translator, target)
     if not 0 <= step < len(ids):
@@ -270,19 +275,13 @@ def listening(model: Seq2Seq) -> Iterator[Calls]:
             hook.remove()
 
 
-def scores_on_query(taken: TakenStep) -> list[dict[str, Any]] | None:
-    """Five scores on the query that the attention was asked with; None where none was."""
+def scores_on_query(taken: TakenStep) -> list[list[dict[str, Any]]] | None:
+    """Five scores of each head on what it was asked with; None where nothing was asked."""
     module = taken.model.decoder.attention
     if module is None or taken.calls.attention is None:
         return None
-    mask = taken.memory.mask
-    return five_scores(
-        query=as_array(taken.calls.attention[0][0, 0]),
-        vectors=as_array(taken.outputs),
-        visible=None if mask is None else as_array(mask[0]),
-        positions=as_array(taken.memory.positions[0]),
-        score=score_of(heads_of(module)[0]),
-    )
+    query = taken.calls.attention[0][0, 0]
+    return five_scores_of_heads(module, query, taken.outputs, taken.memory)
 
 
 def sheet_of(taken: TakenStep) -> Sheet:

@@ -9,8 +9,9 @@ import { branchOf } from "explorer/views/translate.js";
 import { say } from "explorer/words.js";
 
 const MASKINGS = ["before", "after", "none"]; // minus infinity before the softmax, zero after it, or no mask
+const ALL_HEADS = "all";
 const RECURRENCES = ["skip", "read"]; // what the encoder does at pads
-const SHEET = { opened: {}, windows: {}, masking: null, recurrence: null };
+const SHEET = { opened: {}, windows: {}, masking: null, recurrence: null, head: 0 };
 
 const sheetOf = (state) => ({ ...SHEET, ...state.sheet });
 const isMasked = (state, models) => models.find((model) => model.name === state.model).masks_pads;
@@ -81,24 +82,48 @@ function page(state, answer, update, masking, steps, output) {
   const sheet = useSheet(answer.symbols, answer.step);
   const { opened } = sheetOf(state);
   const change = (wanted) => update((now) => ({ sheet: { ...now.sheet, ...wanted(sheetOf(now)) } }));
-  const toggle = (symbol) => change((now) => ({ opened: { ...now.opened, [symbol.id]: !isOpen(symbol, now.opened) } }));
+  const heads = headsOf(answer);
+  const head = shownHead(state, heads);
+  const isShown = (group) => group.head === null || head === ALL_HEADS || group.head === head;
+  // A symbol of another head is folded until a person asks for it.
+  const hidden = new Map(answer.groups.filter((group) => !isShown(group)).flatMap((group) => group.symbols.map((id) => [id, group.head])));
+  const shownOpen = { ...opened, ...Object.fromEntries([...hidden.keys()].map((id) => [id, false])) };
+  const toggle = (symbol) => change((now) => (hidden.has(symbol.id)
+    ? { head: hidden.get(symbol.id), opened: { ...now.opened, [symbol.id]: true } }
+    : { opened: { ...now.opened, [symbol.id]: !isOpen(symbol, now.opened) } }));
   const move = (id, start) => change(({ windows }) => ({ windows: { ...windows, [id]: start } }));
-  const groups = answer.groups.filter(({ symbols, formulas }) => symbols.length + formulas.length > 0);
+  const groups = answer.groups.filter(({ symbols, formulas }) => symbols.length + formulas.length > 0).filter(isShown);
   return h("div", { class: "sheet" },
     h("section", { class: "panel", "data-key": "steps" }, steps,
       h("div", { class: "pads" },
         h("div", { class: "controls" }, padFields({ before: 0, behind: 0, ...state.pads }, update)),
         answer.scores && choices("masking", MASKINGS, masking, change),
-        answer.recurrence && choices("recurrence", RECURRENCES, answer.recurrence, change)),
+        answer.recurrence && choices("recurrence", RECURRENCES, answer.recurrence, change),
+        heads.length > 1 && headChoice(heads, head, change)),
       h("p", { class: "quiet" }, say("sheet.hint"))),
     groups.map((group) => h("section", { class: "panel group", "data-key": `${group.number}-${group.about}-${group.head}` },
       h("h2", {}, h("span", { class: "number" }, String(group.number)), " ", withSubscripts(say(`group.${group.about}`, group.head))),
-      h("div", { class: "lines" }, group.formulas.map((each) => formula(each, opened, toggle))),
-      h("div", { class: "matrices" }, group.symbols.map((id) => matrix(sheet.get(id), opened, toggle, move))),
+      h("div", { class: "lines" }, group.formulas.map((each) => formula(each, shownOpen, toggle))),
+      h("div", { class: "matrices" }, group.symbols.map((id) => matrix(sheet.get(id), shownOpen, toggle, move))),
       group.about === "output" && output)),
-    answer.scores && fiveScores(answer.scores, answer.source),
+    answer.scores?.map((scores, number) => (answer.scores.length === 1 ? fiveScores(scores, answer.source, null)
+      : isShown({ head: number }) && fiveScores(scores, answer.source, number))),
     h("output", { class: "arithmetic", "aria-live": "polite" }, say("sheet.point")));
 }
+
+/** The numbers of the heads, counted from 0; none where there is one alone. */
+const headsOf = ({ groups }) => [...new Set(groups.map(({ head }) => head))].filter((head) => head !== null);
+
+/** The head whose formulas stand there, or all of them. */
+function shownHead(state, heads) {
+  const { head } = sheetOf(state);
+  return head === ALL_HEADS || heads.includes(head) ? head : heads[0] ?? null;
+}
+
+/** A choice of the head whose formulas and scores are shown; a saved page has those of all. */
+const headChoice = (heads, shown, change) => h("fieldset", { class: "choices" }, h("legend", {}, say("sheet.heads")), [...heads, ALL_HEADS].map((head) =>
+  h("label", {}, h("input", { type: "radio", name: "head", checked: head === shown, onchange: () => change(() => ({ head })) }),
+    head === ALL_HEADS ? say("sheet.allHeads") : say("headNumber", head))));
 
 /** A choice of what becomes of pads. */
 const choices = (name, all, chosen, change) => h("fieldset", { class: "choices" }, h("legend", {}, say(`sheet.${name}`)), all.map((each) =>
