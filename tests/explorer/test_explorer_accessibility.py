@@ -10,7 +10,17 @@ import pytest
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 TEXT = "May 13, 2026"
-VIEWS = ("translate", "compare", "weights", "source", "beam", "numbers", "pads", "reference")
+VIEWS = (
+    "translate",
+    "compare",
+    "weights",
+    "patch",
+    "source",
+    "beam",
+    "numbers",
+    "pads",
+    "reference",
+)
 
 
 def violations(seen):
@@ -57,6 +67,14 @@ def test_changed_views_and_messages_break_no_rule(visit, translator, classifier,
     show(seen, view="weights", text=TEXT, **changed)
     assert violations(seen) == []
     show(seen, view="source", text=TEXT, edits={"hide": [1], "drop": [2], "swap": [[0, 3]]})
+    assert violations(seen) == []
+    patch = {"text": "March 13, 26", "weights": True, "keys": True, "values": True, "steps": "one"}
+    show(seen, view="patch", text=TEXT, patch=patch)
+    assert seen.page.get_by_role("radio").count() == 4
+    assert violations(seen) == []
+    pairs = {"here": 1, "places": {"0": 2, "12": 0}}
+    show(seen, view="patch", text=TEXT, patch={**patch, "places": "some"}, patchPairs=pairs)
+    assert seen.page.locator(".pairs li").count() == 2
     assert violations(seen) == []
     for view in ("translate", "numbers"):
         show(seen, view=view, text=TEXT, branch=[0, "월"])

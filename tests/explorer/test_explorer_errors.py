@@ -16,6 +16,11 @@ TEXT = "May 13, 2026"
 HANGUL = re.compile("[가-힣]")
 ENGLISH_WORD = re.compile("[A-Za-z]{3,}")
 
+
+def patching(**taken: Any) -> dict[str, Any]:
+    return {"intervene": {"patch": {"text": "May", **taken}}}
+
+
 # What a person can make the server refuse from the page, or by an old link.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "unknown token": ("translate", {"intervene": {"force": {"0": "ん"}}}),
@@ -23,6 +28,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "unknown model": ("translate", {"model": "other"}),
     "hidden position": ("translate", {"intervene": {"hide": [99]}}),
     "number of weights": ("translate", {"intervene": {"weights": {"0": [1.0]}}}),
+    "position of the patch": ("translate", patching(values={"0": 99})),
+    "patched position": ("translate", patching(values={"99": 0})),
+    "length of the patch": ("translate", patching(keys="all")),
+    "head": ("translate", {"intervene": {"kind": "uniform", "heads": [5]}}),
     "dropped position": ("translate", {"edit": {"drop": [99]}}),
     "size of the beam": ("beam", {"settings": {"size": 21}}),
     "no attention": ("translate", {"model": "none", "intervene": {"kind": "uniform"}}),

@@ -14,7 +14,17 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 
 TEXT = 'May 13, "2026" <b>'
-VIEWS = ["Heat map", "Models", "Weights", "Source tokens", "Beam", "One step", "Pads", "Reference"]
+VIEWS = [
+    "Heat map",
+    "Models",
+    "Weights",
+    "Patch",
+    "Source tokens",
+    "Beam",
+    "One step",
+    "Pads",
+    "Reference",
+]
 
 
 def saved(seen, name, path):

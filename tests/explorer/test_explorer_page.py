@@ -178,7 +178,7 @@ def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(
 ):
     context = {"viewport": {"width": 390, "height": 800}, "locale": "ko-KR"}
     seen = visit({"a": translator(history="coverage", hidden_size=9)}, corpus, **context)
-    for view in ("compare", "weights", "source", "beam", "numbers", "pads", "reference"):
+    for view in ("compare", "weights", "patch", "source", "beam", "numbers", "pads", "reference"):
         seen.page.goto("about:blank")
         seen.page.goto(f"{seen.address}#{quote(json.dumps({'view': view, 'text': TEXT}))}")
         seen.wait(TEXT)

@@ -46,7 +46,7 @@ NOT_EXPORTED = {
     ("model/output", "pointer_generator"),
     ("model/output", "pointer_network"),
 }
-PAGE_AND_ENGINE = 310_000  # bytes, without the weights
+PAGE_AND_ENGINE = 330_000  # bytes, without the weights
 
 
 @pytest.mark.parametrize("group", [group for group in SUPPORTED if group.startswith("model/")])

@@ -18,6 +18,7 @@ VIEWS = [
     "Heat map",
     "Models",
     "Weights",
+    "Patch",
     "Source tokens",
     "Beam",
     "One step",
@@ -79,6 +80,21 @@ def test_hidden_token_gets_no_weight(opened, translator):
     base = analysis.translate(ours, TEXT)
     after = analysis.score(ours, TEXT, base["ids"], Intervention(hide=[2]))
     np.testing.assert_allclose(seen.table("edited"), after["attention"], atol=1e-5)
+
+
+def test_change_goes_for_the_heads_that_are_ticked_as_in_python(opened, translator):
+    ours = translator(heads=2)
+    seen = opened({"a": ours})
+    seen.type(TEXT)
+    base = analysis.translate(ours, TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.get_by_label("Uniform", exact=True).check()
+    seen.page.get_by_label("Head 0").uncheck()
+    seen.settle()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention("uniform", heads=[1]))
+    of_both = analysis.score(ours, TEXT, base["ids"], Intervention("uniform"))
+    assert not np.allclose(after["log_probs"], of_both["log_probs"], atol=2e-4)
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=6e-5)
 
 
 def test_every_view_but_the_losses_is_there_for_several_models(opened, translator, corpus):

@@ -17,12 +17,13 @@ import { formed, formedOfClassifier } from "explorer/views/formed.js";
 import { losses, lossesOfClassifier } from "explorer/views/losses.js";
 import { numbers, numbersOfClassifier } from "explorer/views/numbers.js";
 import { pads } from "explorer/views/pads.js";
+import { patch } from "explorer/views/patch.js";
 import { reference } from "explorer/views/reference.js";
 import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, losses, formed, classify, numbersOfClassifier, lossesOfClassifier, formedOfClassifier];
+const VIEWS = [translate, compare, weights, patch, source, beam, numbers, pads, reference, losses, formed, classify, numbersOfClassifier, lossesOfClassifier, formedOfClassifier];
 const RETRY = 1500; // milliseconds between two tries to reach the server
 
 const app = document.getElementById("app");

@@ -1,12 +1,12 @@
 // The state of the page: at the start, after a change, and in an address.
 
-const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
+const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null, patchPairs: null };
 
 /** relative and lines are null until a person chooses: the map then takes what suits it. */
 export const START = {
   text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null, pads: null, changes: null,
   reference: null, relative: null, lines: false, unfolded: false, losses: null, formed: null, sheet: null, lang: "", theme: "",
-  heads: null, ...OF_THE_TOKENS,
+  heads: null, patch: null, ...OF_THE_TOKENS,
 };
 
 /** The state after a change; what belongs to a sentence is forgotten with it. */
