@@ -67,33 +67,36 @@ def answers_of_python(model: Predictor, questions: Sequence[Question]) -> list[A
     return answers
 
 
-def assert_same(found: Any, expected: Any, place: str = "") -> None:
+def assert_same(found: Any, expected: Any, place: str = "", tolerance: float = TOLERANCE) -> None:
     """Equal, numbers within the tolerance."""
     if isinstance(expected, float):
         assert isinstance(found, int | float), f"{place}: {found!r}, not {expected!r}"
         # A sum of log-probabilities has the rounding of each of them
-        is_close = math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        is_close = math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
         assert is_close, f"{place}: {found}, not {expected}"
     elif isinstance(expected, dict):
         assert isinstance(found, dict), f"{place}: {found!r}, not {expected!r}"
         assert found.keys() == expected.keys(), f"{place}: {found}, not {expected}"
         for key, value in expected.items():
-            assert_same(found[key], value, f"{place}.{key}")
+            assert_same(found[key], value, f"{place}.{key}", tolerance)
     elif isinstance(expected, list):
         assert isinstance(found, list), f"{place}: {found!r}, not {expected!r}"
         assert len(found) == len(expected), f"{place}: {found}, not {expected}"
         for i, value in enumerate(expected):
-            assert_same(found[i], value, f"{place}[{i}]")
+            assert_same(found[i], value, f"{place}[{i}]", tolerance)
     else:
         assert found == expected, f"{place}: {found!r}, not {expected!r}"
 
 
 def assert_engine_answers_as_python(
-    engine: Engine, model: Predictor, questions: Sequence[Question]
+    engine: Engine,
+    model: Predictor,
+    questions: Sequence[Question],
+    tolerance: float = TOLERANCE,
 ) -> list[Any]:
     """The answers, which are those of Python."""
     expected = answers_of_python(model, questions)
     found = engine.answers(model, questions)
     for question, ours, theirs in zip(questions, found, expected, strict=True):
-        assert_same(ours, theirs, f"{question} -> ")
+        assert_same(ours, theirs, f"{question} -> ", tolerance)
     return expected

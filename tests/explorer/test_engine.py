@@ -8,6 +8,7 @@ import torch
 from composed_variants import COPIES, MARGINALISES
 from covering_array import covering_array
 from engine_in_node import (
+    TOLERANCE,
     answers_of_python,
     assert_engine_answers_as_python,
     assert_same,
@@ -124,7 +125,12 @@ def questions_about(row, text):
 def test_model_of_each_row_of_choices_is_answered_as_by_python(number, tiny_model, engine):
     row = ROWS[number]
     questions = [question for text in TEXTS for question in questions_about(row, text)]
-    assert_engine_answers_as_python(engine, translator_of(row, tiny_model), questions)
+    tolerance = TOLERANCE
+    if row["scope"] == "local_p_renormalised":
+        # Divided by what little weight is left in the window, rounding in 32 bits grows.
+        tolerance *= 10
+    model = translator_of(row, tiny_model)
+    assert_engine_answers_as_python(engine, model, questions, tolerance)
 
 
 def test_comparison_notices_a_weight_that_differs(tiny_model, engine):
