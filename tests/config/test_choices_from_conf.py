@@ -21,6 +21,14 @@ def test_conf_is_the_folder_of_the_project() -> None:
     assert Path(__file__).resolve().parents[2] / "conf" == CONF
 
 
+@pytest.mark.parametrize("decoder", ["attend_then_step", "transformer"])
+@pytest.mark.parametrize("encoder", groups()["model/encoder"])
+def test_decoder_takes_over_only_what_means_the_same_in_an_encoder(
+    encoder: str, decoder: str
+) -> None:
+    compose([f"model/encoder={encoder}", f"model/decoder={decoder}"])
+
+
 @pytest.mark.parametrize("preset", [None, *PRESETS])
 def test_default_choices_of_a_preset_are_those_of_hydra(preset: str | None) -> None:
     config = compose_config([] if preset is None else [f"experiment={preset}"])

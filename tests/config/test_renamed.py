@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,36 @@ def test_model_folder_of_an_old_experiment_loads(tmp_path: Path) -> None:
     loaded = attnlab.load(folder)
     assert loaded.config is not None
     assert loaded.config["training"] == config["training"]
+
+
+def with_norm(node: Any) -> Any:
+    """The node of an encoder of an earlier version: a stack called its layer norm `norm`."""
+    if not isinstance(node, dict):
+        return node
+    old = {name: with_norm(value) for name, value in node.items()}
+    if "layer_norm" in old:
+        old["norm"] = old.pop("layer_norm")
+    return old
+
+
+@pytest.mark.parametrize("task", ["translation", "classification"])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ["model/encoder=stacked"],
+        ["model/encoder=stacked", "model/encoder@model.encoder.first=stacked"],
+        ["model/encoder=with_features", "model/encoder@model.encoder.source=stacked"],
+    ],
+    ids=["stack", "stack in a stack", "stack in another encoder"],
+)
+def test_old_layer_norm_of_a_stack_is_todays(choices: list[str], task: str) -> None:
+    data = "data=copy" if task == "translation" else "data=lesson_reviews"
+    today = compose([f"task={task}", data, *choices]).logged
+    old = deepcopy(today)
+    old["model"]["encoder"] = with_norm(old["model"]["encoder"])
+    assert "layer_norm" not in json.dumps(old)
+    assert with_new_names(old) == today
+    assert with_new_names(today) is today
 
 
 def with_coverage(config: dict[str, Any]) -> dict[str, Any]:

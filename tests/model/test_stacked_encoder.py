@@ -86,7 +86,7 @@ def stack_of(
     stack = StackedEncoder(
         part(first, **(below or {})),
         part(then, **(above or {})),
-        norm=norm,
+        layer_norm=norm,
         source_vocabulary_size=SOURCE_VOCABULARY_SIZE,
         padding=padding,
     )
@@ -288,7 +288,7 @@ def test_source_longer_than_the_positions_of_a_part_is_refused_by_its_place(name
         of_part = part(name, **(learned if place == where else {}))
         target = f"{of_part.target.__module__}.{of_part.target.__name__}"
         nodes[place] = {"_target_": target, **of_part.values}
-    stacked = {"_target_": STACKED, "norm": True, **nodes}
+    stacked = {"_target_": STACKED, "layer_norm": True, **nodes}
     stack = bind(stacked, Encoder, "model.encoder")(source_vocabulary_size=11, padding=Padding())
     source = torch.full((1, 9), 4)
     message = f"^model.encoder.{where}.longest is 8, but a sentence of 9 tokens was met"
@@ -396,7 +396,7 @@ def test_every_method_explains_it(tiny_model, pairs):
 def test_classifier_over_it_gives_a_batch_what_it_gives_a_sentence(pairs):
     torch.manual_seed(0)
     parts = {"first": part("lstm"), "then": part("self_attention")}
-    model = classifier_over(StackedEncoder, 40, parts, norm=True)
+    model = classifier_over(StackedEncoder, 40, parts, layer_norm=True)
     sources, _ = pairs()
     rows = torch.arange(len(sources)).numpy()
     batch = pad_labelled(Ragged.from_rows(sources), rows % 3, rows, model.padding)
@@ -458,7 +458,7 @@ def test_own_encoder_is_a_first_part_as_it_is(pairs):
         dropout=0.0,
     )
     sizes = {"source_vocabulary_size": 11, "padding": Padding()}
-    stack = StackedEncoder(own, part("gru"), norm=True, **sizes).eval()
+    stack = StackedEncoder(own, part("gru"), layer_norm=True, **sizes).eval()
     assert isinstance(stack.first, GatedConvolutionsEncoder)
     batch = make_batch(*pairs(), Padding())
     together = stack(batch.source, batch.source_mask).outputs

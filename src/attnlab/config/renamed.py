@@ -37,6 +37,8 @@ _NEW_TARGETS = {
 _COVERAGE = "attnlab.model.attention.attention.Coverage"
 _NEW_COVERAGE = "attnlab.model.histories.coverage.Coverage"
 _PLAIN_OUTPUT = "attnlab.model.outputs.linear.LinearOutput"
+# Its setting `norm` was taken for that of a Transformer, which its decoder takes over.
+_STACK = "attnlab.model.encoders.stacked.StackedEncoder"
 
 
 def new_name(path: str) -> str | None:
@@ -75,8 +77,31 @@ def with_new_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def with_todays_parts(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A plain config whose model has the parts that one of an earlier version lacks."""
-    return _with_output(_with_history(config))
+    """A plain config whose model has the parts and settings of today."""
+    return _with_output(_with_history(_with_layer_norm(config)))
+
+
+def _with_layer_norm(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A config whose stacked encoders call their layer norm as they do today."""
+    model = config.get("model")
+    if not isinstance(model, Mapping) or "encoder" not in model:
+        return config
+    encoder = _renamed_norm(model["encoder"])
+    if encoder is model["encoder"]:
+        return config
+    return {**config, "model": {**model, "encoder": encoder}}
+
+
+def _renamed_norm(node: Any) -> Any:
+    """The node of an encoder, whose parts may be stacks; the same one where nothing changes."""
+    if not isinstance(node, Mapping):
+        return node
+    renamed = {name: _renamed_norm(value) for name, value in node.items()}
+    is_former = node.get("_target_") == _STACK and "norm" in node
+    if is_former:
+        renamed["layer_norm"] = renamed.pop("norm")
+    changes_a_part = any(renamed.get(name) is not value for name, value in node.items())
+    return renamed if is_former or changes_a_part else node
 
 
 def _with_output(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -32,14 +32,14 @@ class StackedEncoder(Encoder):
     Args:
         first: the encoder that embeds the tokens, of any kind.
         then: the encoder over it. Its `embedding_size` is the width E of what it reads.
-        norm: the layer norm on the first one's vectors; false leaves them as they are.
+        layer_norm: the one on the first one's vectors; false leaves them as they are.
     """
 
     def __init__(
         self,
         first: Part[Encoder],
         then: Part[VectorEncoder],
-        norm: bool,
+        layer_norm: bool,
         *,
         source_vocabulary_size: int,
         padding: Padding,
@@ -56,7 +56,7 @@ class StackedEncoder(Encoder):
         self.state_shape = self.then.state_shape
         self.backward_size = self.then.backward_size
 
-        self.norm = nn.LayerNorm(self.first.output_size) if norm else nn.Identity()
+        self.norm = nn.LayerNorm(self.first.output_size) if layer_norm else nn.Identity()
         given, read = self.first.output_size, self.then.vector_size
         self.W_between = nn.Identity() if given == read else nn.Linear(given, read)
 
