@@ -457,6 +457,36 @@ def test_bind_wrong_entry_is_named_alone(annotation, value, said):
     assert caught.value.problems == said
 
 
+LARGEST = 9223372036854775807
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        (PositiveInt, 10**20, f"it must be at most {LARGEST} in size, got {10**20}"),
+        (int | None, -(10**20), f"it must be at most {LARGEST} in size, got -{10**20}"),
+        (float, 1e39, "it must be at most 3.4e+38 in size, as single precision, got 1e+39"),
+        (
+            list[float],
+            [1.0, -1e39],
+            "it[1] must be at most 3.4e+38 in size, as single precision, got -1e+39",
+        ),
+        (dict[str, int], {"a": 10**20}, f"it.a must be at most {LARGEST} in size, got {10**20}"),
+    ],
+)
+def test_bind_number_that_no_tensor_holds_is_refused(annotation, value, said):
+    with pytest.raises(ExperimentError) as caught:
+        bind_sections({"it": value}, {"it": annotation})
+    assert caught.value.problems == [said]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"), [(int, LARGEST), (float, 3e38), (str, "1" * 40), (bool, True)]
+)
+def test_bind_number_that_a_tensor_holds_is_taken(annotation, value):
+    assert bind_sections({"it": value}, {"it": annotation}) == {"it": value}
+
+
 def test_part_with_a_keyword_argument_that_its_base_refuses_says_so(own_module):
     part = bind(
         {"_target_": f"{own_module}.Passing", "scale": 1, "colour": "red"}, Score, "model.attention"

@@ -5,12 +5,15 @@ They end with an error that names a remedy, and save no broken checkpoint.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import pytorch_lightning as pl
 import torch
 
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
+from attnlab.experiment.training import make_module
 from attnlab.training.checkpoints import checkpoint_step
 from attnlab.training.processes import explain_out_of_memory
 
@@ -93,6 +96,17 @@ def test_training_with_nan_weights_writes_no_checkpoint(
         state = torch.load(path, weights_only=True)["state_dict"]
         assert all(bool(value.isfinite().all()) for value in state.values())
     assert bool(saved) == (save_every_minutes is not None)
+
+
+def test_model_that_fits_into_no_memory_is_refused_when_it_is_built():
+    def too_large(**sizes):
+        return torch.empty(10**17)
+
+    experiment = SimpleNamespace(
+        seed=1, model=too_large, padding=None, task=SimpleNamespace(sizes=lambda data: {})
+    )
+    with pytest.raises(ExperimentError, match=r"^out of memory: .*; make the sizes of model small"):
+        make_module(experiment, None)
 
 
 def test_out_of_memory_error_reports_what_to_make_smaller():

@@ -30,7 +30,12 @@ from attnlab.config.place import (
     setting_annotations,
     takes_function,
 )
-from attnlab.config.plain_value import plain_adapter, plain_value_problems, validated
+from attnlab.config.plain_value import (
+    number_problems,
+    plain_adapter,
+    plain_value_problems,
+    validated,
+)
 from attnlab.config.renamed import new_name, new_target
 from attnlab.config.signature import (
     belongs_to_seam,
@@ -329,10 +334,13 @@ def _bind_plain_value(value: Any, annotation: Any, path: str, problems: list[str
     if adapter is None:
         return _built(value, path, problems)
     try:
-        return validated(value, adapter)
+        found = validated(value, adapter)
     except (ValidationError, TypeError) as error:
         problems += plain_value_problems(value, annotation, path, error)
         return None
+    too_large = number_problems(value, path)
+    problems += too_large
+    return None if too_large else found
 
 
 def _bind_entries(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:

@@ -13,6 +13,9 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from attnlab.config.annotation_text import describe
 from attnlab.errors import show
 
+LARGEST_WHOLE = 2**63 - 1
+LARGEST = 3.4028234663852886e38  # of single precision
+
 
 def plain_adapter(annotation: Any) -> TypeAdapter[Any] | None:
     """What checks plain values of this type; None for a type that no plain value has."""
@@ -55,6 +58,29 @@ def plain_value_problems(
     if "" in problems:
         return [problems[""]]
     return list(problems.values())
+
+
+def number_problems(value: Any, path: str) -> list[str]:
+    """A problem for each number of a value that is beyond those that tensors hold."""
+    if isinstance(value, Mapping):
+        entries = [(f"{path}.{name}", each) for name, each in value.items()]
+    elif isinstance(value, list | tuple):
+        entries = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
+    else:
+        return _number_problem(value, path)
+
+    problems = []
+    for place, each in entries:
+        problems += number_problems(each, place)
+    return problems
+
+
+def _number_problem(value: Any, path: str) -> list[str]:
+    if isinstance(value, int) and not -LARGEST_WHOLE <= value <= LARGEST_WHOLE:
+        return [f"{path} must be at most {LARGEST_WHOLE} in size, got {show(value)}"]
+    if isinstance(value, float) and abs(value) > LARGEST:
+        return [f"{path} must be at most 3.4e+38 in size, as single precision, got {show(value)}"]
+    return []
 
 
 def _refused_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tuple[str, Any, Any]:

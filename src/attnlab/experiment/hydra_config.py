@@ -296,6 +296,12 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
         is_unknown_key = isinstance(cause, (ConfigAttributeError, ConfigKeyError))
         if is_unknown_key and cause.parent_node is not None:
             return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
+        if str(cause).startswith("Cannot merge DictConfig with ListConfig"):
+            group = str(cause.full_key).replace(".", "/")
+            return (
+                f"{cause.full_key} must be a mapping of settings, got a list; write "
+                f"{cause.full_key}.<setting>=... to change one, or {group}=... to choose a file"
+            )
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
 
     not_in_the_list = re.match(r"(?:In '([^']+)': )?Could not override '([^']+)'", str(error))

@@ -23,6 +23,7 @@ from attnlab.runs.run_folder import DONE
 from attnlab.tasks.task import Experiment
 from attnlab.training.checkpoints import averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.extension_checks import early_monitors
+from attnlab.training.processes import explain_out_of_memory
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer import build_trainer, length_of, own_parts
@@ -31,7 +32,8 @@ from attnlab.training.trainer import build_trainer, length_of, own_parts
 def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
     """What trains and validates the experiment's model, which is drawn from its seed."""
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
-    model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    with explain_out_of_memory("make the sizes of model smaller"):
+        model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
     experiment.task.read_vocabulary(model, data)
     folder = experiment.initial_weights
     if folder is not None:
