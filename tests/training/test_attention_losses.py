@@ -23,6 +23,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.uniform import UniformScore
 from attnlab.model.histories.forward import Forward, ForwardWithAgent
+from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.learned_temperature import LearnedTemperature
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
@@ -31,6 +32,7 @@ from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.training.attention_losses.attention_loss import (
     AttentionLoss,
     Looks,
+    check_hard,
     check_learns,
     linked_places,
     read_source_vocabulary,
@@ -233,6 +235,60 @@ def test_normaliser_whose_uniform_weights_are_refused_moves_them_by_no_parameter
     else:
         # These do not go with the uniform score.
         assert moves or name in ("none", "reinforce")
+
+
+def hard_part(is_noisy: bool) -> Part:
+    return Part(Hard, temperature=1.0, noise=is_noisy)
+
+
+def guided(distance: str) -> GuidedAlignment:
+    return GuidedAlignment(weight=1.0, distance=distance, links="sure")
+
+
+ON_HARD_WEIGHTS = [
+    # Whether they learn without noise, and with it.
+    (guided("squared"), True, True),
+    (guided("cross_entropy"), False, True),
+    (guided("product"), False, True),
+    (ImpermissibleMass(weight=1.0, tokens=["he"]), False, True),
+    (Entropy(weight=0.1), False, False),
+]
+
+
+@pytest.mark.parametrize(("loss", "learns", "learns_by_noise"), ON_HARD_WEIGHTS)
+def test_loss_that_teaches_hard_weights_nothing_is_refused(loss, learns, learns_by_noise):
+    words = f"training.attention_loss {type(loss).__name__} teaches nothing to weights"
+    for is_noisy, goes in ((False, learns), (True, learns_by_noise)):
+        problems = check_hard(loss, hard_part(is_noisy))
+        assert (problems == []) == goes
+        if not goes:
+            assert words in problems[0]
+            assert problems[0].endswith("softmax or gumbel" if learns_by_noise else "softmax")
+    assert check_hard(loss, Part(Softmax)) == check_hard(None, hard_part(False)) == []
+
+
+@pytest.mark.parametrize(("loss", "learns", "learns_by_noise"), ON_HARD_WEIGHTS[:-1])
+def test_what_a_loss_says_of_hard_weights_is_true(loss, learns, learns_by_noise):
+    """The best score is at the wrong token: only a loss that sees another one can change it."""
+    looks = looks_of(Padding())
+    loss._ids = looks.source.flatten()[:1]
+    wrong = torch.zeros(B, T, S, dtype=torch.float64)
+    if isinstance(loss, ImpermissibleMass):
+        wrong[torch.isin(looks.source, loss._ids).unsqueeze(1).expand(B, T, S)] = 2.0
+    else:
+        wrong[~looks.linked & looks.source_mask.unsqueeze(1)] = 2.0
+    # Equal scores, one of which is noise.
+    wrong += 1e-3 * torch.rand(B, T, S, generator=torch.Generator().manual_seed(1))
+    wrong = wrong.masked_fill(~looks.source_mask.unsqueeze(1), -torch.inf)
+    torch.manual_seed(0)
+    for is_noisy, expected in ((False, learns), (True, learns_by_noise)):
+        normaliser = hard_part(is_noisy)().train()
+        found = False
+        for _ in range(30):
+            scores = wrong.clone().requires_grad_()
+            of_batch = replace(looks, weights=normaliser(scores))
+            found |= bool(torch.autograd.grad(loss.summed(of_batch), scores)[0].any())
+        assert found == expected
 
 
 def test_losses_have_files():

@@ -102,8 +102,9 @@ def draw_problems(loss: AttentionLoss | None, normaliser: Part[Normaliser] | Non
     """A sentence where a loss on attention weights could teach nothing, as they are drawn."""
     if loss is None or normaliser is None or not normaliser.target.is_drawn:
         return []
+    other = "gumbel" if loss.teaches_hard(is_noisy=True) else "softmax"
     return [
         f"training.attention_loss is {type(loss).__name__}, but weights that normaliser "
         f"{normaliser.target.__name__} draws have no gradient; choose "
-        "training/attention_loss=none, or another model/normaliser such as gumbel"
+        f"training/attention_loss=none, or another model/normaliser such as {other}"
     ]

@@ -23,6 +23,7 @@ from attnlab.runs.shared_views import View
 from attnlab.tasks.classification.settings import CLASSIFIED, ClassificationTraining
 from attnlab.tasks.task import Experiment, Metrics, Pictured, Task
 from attnlab.training.attention_losses.attention_loss import (
+    check_hard,
     check_learns,
     check_signs,
     read_source_vocabulary,
@@ -73,8 +74,12 @@ class Classification(Task[LabelledData]):
             ]
         model = bound["model"].values
         normaliser = model.get("normaliser")
-        problems = check_signs(loss, normaliser) + check_learns(loss, model)
-        return problems + draw_problems(loss, normaliser)
+        return [
+            *check_signs(loss, normaliser),
+            *check_hard(loss, normaliser),
+            *check_learns(loss, model),
+            *draw_problems(loss, normaliser),
+        ]
 
     def check_data(self, experiment: Experiment, data: LabelledData) -> None:
         """As `Task.check_data`, and let the attention loss look up the vocabulary."""

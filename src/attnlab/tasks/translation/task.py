@@ -36,6 +36,7 @@ from attnlab.tasks.translation.settings import (
 )
 from attnlab.training.attention_losses.attention_loss import (
     Links,
+    check_hard,
     check_learns,
     check_signs,
     read_source_vocabulary,
@@ -117,6 +118,7 @@ class Translation(Task[PreparedData]):
                 "choose training/attention_loss=none or a model/attention"
             )
         problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
+        problems += check_hard(bound["training"].attention_loss, model.get("normaliser"))
         problems += check_learns(bound["training"].attention_loss, model)
         problems += draw_problems(bound["training"].attention_loss, model.get("normaliser"))
         problems += schedule_problems(bound["training"].attention_schedule, model)

@@ -84,6 +84,13 @@ class AttentionLoss(ABC):
         Raises ValueError where the vocabulary lacks something. The default needs nothing.
         """
 
+    def teaches_hard(self, is_noisy: bool) -> bool:
+        """Whether weights learn from it that are always 0 but for one, which is 1.
+
+        is_noisy: whether training draws which one, so that it also comes upon others than the best.
+        """
+        return True
+
     @abstractmethod
     def summed(self, looks: Looks) -> Tensor:
         """The loss of all real target tokens, added up, without its factor."""
@@ -112,6 +119,26 @@ def check_signs(loss: AttentionLoss | None, normaliser: Part[Normaliser] | None)
         f"training.attention_loss {type(loss).__name__} needs weights that are at least 0, but "
         f"those of {normaliser.target.__name__} may be negative; choose "
         "training/attention_loss=none, or another model/normaliser"
+    ]
+
+
+def check_hard(loss: AttentionLoss | None, normaliser: Part[Normaliser] | None) -> list[str]:
+    """A sentence where a loss teaches nothing to weights that are always hard; else nothing.
+
+    normaliser: of the model's config. `draw_problems` has the sentence for one that draws weights
+        without a gradient.
+    """
+    if loss is None or normaliser is None:
+        return []
+    target = normaliser.target
+    is_noisy = bool(normaliser.values.get("noise"))
+    if not target.is_hard or target.is_drawn or loss.teaches_hard(is_noisy):
+        return []
+    others = "softmax or gumbel" if loss.teaches_hard(is_noisy=True) else "softmax"
+    return [
+        f"training.attention_loss {type(loss).__name__} teaches nothing to weights of which one is "
+        f"always 1 and the others 0, as those of {target.__name__}; choose "
+        f"training/attention_loss=none, or another model/normaliser, such as {others}"
     ]
 
 

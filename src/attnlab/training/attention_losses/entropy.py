@@ -25,6 +25,9 @@ class Entropy(AttentionLoss):
             raise ValueError("weight must not be 0; choose training/attention_loss=none")
         self.weight = weight
 
+    def teaches_hard(self, is_noisy: bool) -> bool:
+        return False  # their entropy is 0
+
     def summed(self, looks: Looks) -> Tensor:
         # x log x has no gradient at 0, where a pad or a sparse normaliser puts a weight.
         positive = looks.weights.clamp(min=torch.finfo(looks.weights.dtype).tiny)

@@ -41,6 +41,10 @@ class GuidedAlignment(AttentionLoss):
         self.needs_positive_weights = distance != "squared"
         self.links = links
 
+    def teaches_hard(self, is_noisy: bool) -> bool:
+        # A logarithm teaches only where the token with the weight is the right one.
+        return is_noisy or self.distance == "squared"
+
     def summed(self, looks: Looks) -> Tensor:
         assert looks.linked is not None
         linked = looks.linked.to(looks.weights.dtype)

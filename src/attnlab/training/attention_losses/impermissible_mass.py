@@ -48,6 +48,9 @@ class ImpermissibleMass(AttentionLoss):
             ids.update(of_token)
         self._ids = torch.tensor(sorted(ids))
 
+    def teaches_hard(self, is_noisy: bool) -> bool:
+        return is_noisy  # a mass of 1 has no gradient
+
     def summed(self, looks: Looks) -> Tensor:
         assert self._ids is not None
         impermissible = torch.isin(looks.source, self._ids.to(looks.source.device))
