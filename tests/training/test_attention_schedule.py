@@ -11,7 +11,10 @@ from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
+from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.outputs.pointer_generator import PointerGenerator
+from attnlab.model.outputs.pointer_network import PointerNetwork
 from attnlab.search.greedy import GreedySearch
 from attnlab.tasks.translation.intervened import Intervened
 from attnlab.training.attention_losses.entropy import Entropy
@@ -194,3 +197,13 @@ def test_model_needs_a_schedule_to_have_a_problem_with_it():
     assert schedule_problems(None, without) == []
     (problem,) = schedule_problems(late(1), without)
     assert "choose training/attention_schedule=always or a model/attention" in problem
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_pointer_network_would_learn_nothing_without_attention(meanwhile):
+    model = {"attention": Part(BahdanauScore), "output": Part(PointerNetwork)}
+    (problem,) = schedule_problems(late(3, meanwhile), model)
+    assert "leaves nothing to learn while the attention is off" in problem
+    assert "choose training/attention_schedule=always or model/output=pointer_gen" in problem
+    copies = {**model, "output": Part(PointerGenerator)}
+    assert (schedule_problems(late(3, meanwhile), copies) == []) == (meanwhile == "uniform")

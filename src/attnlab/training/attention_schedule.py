@@ -63,6 +63,12 @@ def schedule_problems(
             f"{output.__name__} reads each value of the source in place of the context; choose "
             "training/attention_schedule=always or model/output=linear"
         ]
+    if output.only_copies:
+        return [
+            "training.attention_schedule leaves nothing to learn while the attention is off, for "
+            f"the output {output.__name__} reads the attention weights alone; choose "
+            "training/attention_schedule=always or model/output=pointer_generator"
+        ]
     if schedule.meanwhile == "none":
         return [
             "training.attention_schedule.meanwhile is none, which leaves all attention weights at "
