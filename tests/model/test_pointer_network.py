@@ -153,6 +153,7 @@ def test_eos_of_the_source_ends_the_target(tiny_model, pairs):
         ({"readout": "tanh"}, "so that the readout TanhReadout would never learn; choose"),
         ({"heads": 2}, "nothing reads the context that several heads or a gate make"),
         ({"gate": "elementwise"}, "nothing reads the context that several heads or a gate make"),
+        ({"attention_dropout": 0.5}, "nothing reads the context whose weights are dropped; choose"),
         ({"attention": "uniform"}, "the uniform score has nothing to learn"),
         ({"normaliser": "hard"}, "learns nothing of a token whose weight is 0"),
         ({"normaliser": "sigmoid"}, "as a distribution over the source"),
@@ -163,6 +164,13 @@ def test_eos_of_the_source_ends_the_target(tiny_model, pairs):
 def test_choices_that_leave_nothing_to_point_with_are_refused(choices, words, tiny_model):
     with pytest.raises(ExperimentError, match=words):
         tiny_model(**(CHOICES | choices))
+
+
+def test_weights_are_dropped_where_a_cell_reads_their_context(tiny_model):
+    model = tiny_model(
+        **CHOICES | {"decoder": "attend_then_step", "context": "cell", "attention_dropout": 0.5}
+    )
+    assert model.decoder.attention.dropout.p == 0.5
 
 
 class Pairs:

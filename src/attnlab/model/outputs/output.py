@@ -223,11 +223,14 @@ def check_alignment(
             f"output {name} sums over the source tokens that one attention may choose, but this "
             "one has several heads; choose model/heads=one, or model/output=linear"
         )
-    if attention is not None and attention.drawing is not None:
+    if attention is not None and getattr(attention.normaliser, "is_hard", False):
+        # The logarithm of a weight of 0 has no gradient, and that of the only other one makes the
+        # chosen token likelier, whatever followed.
         raise ValueError(
-            f"output {name} sums over all source tokens that a token may come from, so that none "
-            f"needs to be drawn, but normaliser {type(attention.drawing).__name__} draws one; "
-            "choose model/normaliser=softmax, or model/output=linear"
+            f"output {name} sums over all source tokens that a token may come from, but normaliser "
+            f"{type(attention.normaliser).__name__} gives one of them all the weight, so that "
+            "nothing is learned of the others; choose model/normaliser=softmax, or "
+            "model/output=linear"
         )
     if attention is not None and (attention.gate is not None or attention.dropout.p > 0):
         raise ValueError(
@@ -285,6 +288,12 @@ def check_pointing(
             f"{name}, so that nothing reads the context that several heads or a gate make; choose "
             "a model.decoder.context that goes into the cell, or model/heads=one and "
             "model/gate=none"
+        )
+    drops = isinstance(attention, Attention) and attention.dropout.p > 0
+    if drops and not feeds_context:
+        raise ValueError(
+            f"{name}, so that nothing reads the context whose weights are dropped; choose "
+            "model.attention_dropout=0, or a model.decoder.context that goes into the cell"
         )
 
 
