@@ -158,6 +158,10 @@ RULES = [
         lambda attention, normaliser: attention == "uniform" and normaliser == "none",
     ),
     _rule(
+        "are logarithms, of which normaliser NoneNormaliser would make weights as they are",
+        lambda attention, normaliser: attention == "linear_attention" and normaliser == "none",
+    ),
+    _rule(
         "a renormalised window would divide by a sum near 0",
         lambda normaliser, scope: normaliser == "none" and scope == "local_p_renormalised",
     ),
@@ -245,7 +249,7 @@ RULES = [
     ),
     _rule(
         "sums over all source tokens that a token may come from",
-        lambda normaliser, output: normaliser == "reinforce" and output in MARGINALISES,
+        lambda normaliser, output: normaliser in HARD and output in MARGINALISES,
     ),
     _rule(
         "a gate or dropout on the way to the context does nothing",

@@ -297,6 +297,16 @@ def test_layer_has_the_delta_rule_by_its_name():
         attnlab.Attention("delta_rule", query_size=H, key_size=D, size=7)
 
 
+@pytest.mark.parametrize("projection", [None, 5])
+def test_logarithms_of_linear_attention_are_no_weights(projection, tiny_model):
+    choices = {"attention": "linear_attention", "projection": projection}
+    words = "scores of this model/attention are logarithms, .*NoneNormaliser .*normaliser=softmax"
+    with pytest.raises(ExperimentError, match=words):
+        tiny_model(**choices, normaliser="none")
+    with pytest.raises(ValueError, match="are logarithms"):
+        attnlab.Attention("linear_attention", query_size=4, size=4, normaliser="none")
+
+
 def test_what_needs_weights_above_zero_refuses_weights_of_any_sign():
     score = built("general")
     with pytest.raises(ValueError, match="a renormalised window would divide by a sum near 0"):

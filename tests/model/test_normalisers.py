@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import paper_equations as paper
 import pytest
 import torch
+import yaml
 from composed_variants import part_of, usual_first
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 import attnlab
+from attnlab.config.binding import bind
+from attnlab.errors import ExperimentError
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
+from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
 
 NAMES = usual_first("normaliser")
+FILES = Path(__file__).resolve().parents[2] / "conf/model/normaliser"
 # Unequal, as of a trained model: hard choices have no ties.
 some_scores = st.lists(st.floats(-20, 20), min_size=1, max_size=8, unique=True).map(
     lambda z: torch.tensor(z, dtype=torch.float64)
@@ -97,7 +104,17 @@ def test_learned_alpha_starts_where_it_is_told_and_must_be_able_to_move():
         Entmax(2.0, learned=True)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 2.5])
+@pytest.mark.parametrize("scale", [1, 30])
+def test_entmax_has_digits_enough_in_float32_at_its_least_alpha(scale):
+    scores = scale * torch.randn(64, 20, generator=torch.Generator().manual_seed(3))
+    least = Entmax(1.001, learned=False)
+    torch.testing.assert_close(least(scores), least(scores.double()).float(), rtol=0, atol=2e-5)
+    # Why it is the least one.
+    nearer = Entmax(1 + 1e-7, learned=False)
+    assert (nearer(scores) - nearer(scores.double())).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.0005, 2.5])
 def test_alpha_out_of_range_is_refused(alpha):
     with pytest.raises(ValueError, match="alpha"):
         attnlab.Attention("dot", query_size=4, normaliser="entmax", alpha=alpha, learned=False)
@@ -106,6 +123,24 @@ def test_alpha_out_of_range_is_refused(alpha):
 def test_equal_scores_at_the_edge_of_top_k_are_kept_together():
     weights = TopK(2)(torch.tensor([1.0, 3.0, 1.0, 0.0]))
     assert (weights > 0).tolist() == [True, True, True, False]
+
+
+def test_top_k_of_one_token_is_refused_as_its_weight_never_changes():
+    with pytest.raises(
+        ValueError, match=r"k must be at least 2, got 1: .*; choose model/normaliser=hard"
+    ):
+        TopK(1)
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 1e-5, 1e4])
+@pytest.mark.parametrize(
+    ("name", "setting"), [("hard", "temperature"), ("learned_temperature", "initial")]
+)
+def test_temperature_that_leaves_no_gradient_is_refused(name, setting, temperature):
+    node = yaml.safe_load((FILES / f"{name}.yaml").read_text("utf-8")) | {setting: temperature}
+    words = f"model.normaliser.{setting} must be a number between 0.001 and 1000, got {temperature}"
+    with pytest.raises(ExperimentError, match=words):
+        bind(node, Normaliser, "model.normaliser")
 
 
 def gradient(normaliser: torch.nn.Module, scores: Tensor, direction: Tensor) -> Tensor:

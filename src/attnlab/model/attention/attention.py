@@ -242,6 +242,13 @@ def _check_signs(
             f"the uniform score is 0 everywhere, and normaliser {name} makes weights of 0 of it; "
             "choose model/normaliser=softmax, or another model/attention",
         )
+    if score.is_logarithm:
+        raise UnfitPartError(
+            "normaliser",
+            "the scores of this model/attention are logarithms, of which normaliser "
+            f"{name} would make weights as they are; choose model/normaliser=softmax (of "
+            'attnlab.Attention: normaliser="softmax"), or another model/attention',
+        )
     if getattr(scope, "renormalise", False):
         raise UnfitPartError(
             "scope",

@@ -26,6 +26,8 @@ class LinearAttentionScore(Score):
         size: width A of W s and U h.
     """
 
+    is_logarithm = True
+
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.projected_key_size = size

@@ -47,6 +47,7 @@ class LinearProjection(Score):
             )
         self.projected_key_size = self.score.projected_key_size
         self.makes_weights = self.score.makes_weights
+        self.is_logarithm = self.score.is_logarithm
 
     def project_keys(self, keys: Tensor) -> Tensor:
         return self.score.project_keys(self.R(keys))

@@ -21,6 +21,8 @@ class Score(nn.Module, ABC):
         positions (B, S).
     makes_weights: True where the scores are weights already, of any sign, so that a normaliser that
         makes distributions of them would lose what they say.
+    is_logarithm: True where the scores are logarithms of what is to be weighed, which only the
+        exponential of a normaliser undoes.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
@@ -29,6 +31,7 @@ class Score(nn.Module, ABC):
     projected_key_size: int | None = None
     by_position = False
     makes_weights = False
+    is_logarithm = False
 
     def __init__(self) -> None:
         super().__init__()

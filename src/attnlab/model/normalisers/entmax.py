@@ -17,17 +17,18 @@ class Entmax(Normaliser):
     """w_i = [(alpha - 1) z_i - tau]_+^(1 / (alpha - 1)), with the one tau that makes the sum 1.
 
     Peters, Niculae and Martins 2019, section 3. Near alpha = 1 it is softmax, at 2 sparsemax; in
-    between, weights of unlikely tokens are exactly 0.
+    between, weights of unlikely tokens are exactly 0. Nearer to 1 than 1.001, single precision has
+    too few digits for the power.
 
     Args:
-        alpha: above 1, at most 2; where it is learned, its first value, below 2.
+        alpha: from 1.001 to 2; where it is learned, its first value, below 2.
         learned: whether alpha is learned, of each head by itself, as 1 + sigmoid(a) (Correia,
             Niculae and Martins 2019).
     """
 
     is_sparse = True
 
-    def __init__(self, alpha: Annotated[float, Field(gt=1, le=2)], learned: bool) -> None:
+    def __init__(self, alpha: Annotated[float, Field(ge=1.001, le=2)], learned: bool) -> None:
         super().__init__()
         if learned and alpha == 2:
             raise ValueError(

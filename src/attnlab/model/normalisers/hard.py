@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
-from pydantic import PositiveFloat
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -26,7 +28,9 @@ class Hard(Normaliser):
     is_sparse = True
     is_hard = True
 
-    def __init__(self, temperature: PositiveFloat, noise: bool) -> None:
+    def __init__(
+        self, temperature: Annotated[float, Field(ge=0.001, le=1000)], noise: bool
+    ) -> None:
         super().__init__()
         self.temperature = temperature
         self.noise = noise

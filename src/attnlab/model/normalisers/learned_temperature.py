@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
-from pydantic import PositiveFloat
+from pydantic import Field
 from torch import Tensor, nn
 
 from attnlab.model.normalisers.normaliser import Normaliser, at_least_float32
@@ -21,7 +22,7 @@ class LearnedTemperature(Normaliser):
         initial: of tau.
     """
 
-    def __init__(self, initial: PositiveFloat) -> None:
+    def __init__(self, initial: Annotated[float, Field(ge=0.001, le=1000)]) -> None:
         super().__init__()
         self.a = nn.Parameter(torch.tensor(math.log(initial)))
 

@@ -16,13 +16,18 @@ class TopK(Normaliser):
     k-th greatest are kept with it, so that no order of the tokens decides.
 
     Args:
-        k: how many tokens may have a weight.
+        k: how many tokens may have a weight, at least 2.
     """
 
     is_sparse = True
 
     def __init__(self, k: PositiveInt) -> None:
         super().__init__()
+        if k == 1:
+            raise ValueError(
+                "k must be at least 2, got 1: a token that is alone has the weight 1 whatever its "
+                "score, so that no score would learn; choose model/normaliser=hard"
+            )
         self.k = k
 
     def forward(self, scores: Tensor) -> Tensor:
