@@ -12,8 +12,10 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.config.part import Part
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
+from attnlab.model.normalisers.reinforce import Reinforce
 from attnlab.training.attention_schedule import LateAttentionSchedule
 from attnlab.training.checkpoints import best_checkpoints, checkpoint_step
 from attnlab.training.spool import history
@@ -42,6 +44,8 @@ class Recorder(pl.Callback):
     def on_train_end(self, trainer, pl_module):
         self.folder.mkdir(parents=True, exist_ok=True)
         found = {"losses": self.losses, "rows": self.rows, "world_size": trainer.world_size}
+        if pl_module.reinforcement is not None:
+            found["baseline"] = pl_module.reinforcement.baseline.item()
         torch.save(
             {**found, "weights": pl_module.model.state_dict()},
             self.folder / f"{trainer.global_rank}.pt",
@@ -118,6 +122,31 @@ def test_two_processes_take_a_batch_in_parts_as_one_takes_it_whole(train, tmp_pa
     _, shares = trained(train, tmp_path / "two", on=TWO, accumulate=2, **choices)
     for name, value in whole["weights"].items():
         torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-5)
+
+
+def likeliest(normaliser, scores):
+    """In place of a draw, which differs from process to process."""
+    return torch.nn.functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores.dtype)
+
+
+@pytest.mark.parametrize("choices", [{}, {"accumulate": 2}, {"average_decay": 0.9}], ids=repr)
+def test_two_processes_learn_from_rewards_as_one(choices, train, tmp_path, monkeypatch):
+    """Each compares its rewards with the mean of all of them, and their gradients are averaged."""
+    monkeypatch.setattr(Reinforce, "forward", likeliest)
+    drawn = {
+        "model": {"normaliser": "reinforce"},
+        "batching": Batching("sentences", 8, False, None),  # six whole ones an epoch
+        "optimizer": Part(torch.optim.SGD, lr=0.5),
+        "gradient_clip": 0.0,
+    }
+    _, (whole,) = trained(train, tmp_path / "one", **drawn, **choices)
+    _, shares = trained(train, tmp_path / "two", on=TWO, **drawn, **choices)
+    for name, value in whole["weights"].items():
+        assert torch.equal(shares[0]["weights"][name], shares[1]["weights"][name]), name
+        torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-5)
+    baselines = [each["baseline"] for each in (whole, *shares)]
+    assert baselines[1] == baselines[2] == pytest.approx(baselines[0], abs=1e-5)
+    assert baselines[0] < -0.5
 
 
 def test_two_processes_repeat_their_bits(train, tmp_path):

@@ -23,6 +23,8 @@ from attnlab.data.prepared import LabelledData
 from attnlab.data.row_kinds import Sentences
 from attnlab.data.trainers import WordTrainer
 from attnlab.experiment.composition import compose
+from attnlab.model.normalisers.reinforce import Reinforce
+from attnlab.model.outputs.likelihood import each_smoothed_nll
 from attnlab.tasks.classification.module import ClassifierModule
 from attnlab.tasks.task import Experiment
 from attnlab.training.spool import MetricSpool
@@ -75,8 +77,7 @@ class Trained:
         return [record.metrics[name] for record in records if name in record.metrics]
 
 
-@pytest.fixture(scope="module")
-def experiment() -> Experiment:
+def composed(*overrides: str) -> Experiment:
     """Twelve steps of twenty sentences, validated every four."""
     data = ["task=classification", "data.path=none", "data.label_names=[a,b]"]
     model = ["model/encoder=lstm", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8"]
@@ -87,14 +88,25 @@ def experiment() -> Experiment:
         "training.optimizer.lr=0.02",
         "training.batching.size=20",
     ]
-    return compose([*data, *model, *training])
+    return compose([*data, *model, *training, *overrides])
+
+
+@pytest.fixture(scope="module")
+def usual() -> Experiment:
+    return composed()
+
+
+@pytest.fixture(scope="module")
+def drawing() -> Experiment:
+    """Its attention draws the one token that it sees."""
+    return composed("model/normaliser=reinforce", "model.dropout=0")
 
 
 @pytest.fixture
-def train(data: LabelledData, experiment: Experiment, tmp_path: Path) -> Callable[..., Trained]:
+def train(data: LabelledData, usual: Experiment, tmp_path: Path) -> Callable[..., Trained]:
     count = 0
 
-    def run(seed: int = 1, **changed: Any) -> Trained:
+    def run(seed: int = 1, experiment: Experiment = usual, **changed: Any) -> Trained:
         nonlocal count
         count += 1
         folder = tmp_path / f"run{count}"
@@ -104,7 +116,9 @@ def train(data: LabelledData, experiment: Experiment, tmp_path: Path) -> Callabl
         sizes = {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
         model = experiment.model(**sizes, padding=Padding())
         module = ClassifierModule(model, settings, len(data.labels))
-        batches = SeqDataModule(data, settings.batching, Padding(), seed=seed)
+        batches = SeqDataModule(
+            data, settings.batching, Padding(), seed=seed, accumulate=settings.accumulate
+        )
         trainer = build_trainer(
             settings,
             experiment.hardware,
@@ -168,3 +182,87 @@ def test_classifier_training_with_the_same_seed_gives_the_same_bits(
     for name in ("train/nll", "validation/nll", "train/gradient_norm"):
         assert first.values(name) == second.values(name)
     assert first.values("train/nll") != other.values("train/nll")
+
+
+def test_classifier_learns_by_the_rewards_of_its_draws(
+    train: Callable[..., Trained], drawing: Experiment
+) -> None:
+    run = train(experiment=drawing, max_steps=60, validate_every=20)
+    assert run.values("validation/nll")[-1] < run.values("validation/nll")[0]
+    # Half or a third of the sentences are guessed.
+    assert run.values("validation/accuracy")[-1] >= 0.9
+    names = ("train/loss", "train/nll", "train/draw_entropy")
+    for loss, nll, entropy in zip(*(run.values(name) for name in names), strict=True):
+        assert loss == pytest.approx(nll - 0.01 * entropy, abs=1e-5)
+    # b is the mean log-likelihood of a sentence in the last steps.
+    likelihoods = [-nll for nll in run.values("train/nll")]
+    expected = likelihoods[0]
+    for step, each in enumerate(likelihoods[1:], start=2):
+        expected += (each - expected) * 0.1 / (1 - 0.9**step)
+    assert run.module.reinforcement.baseline.item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_mean_of_a_classifiers_estimate_is_the_gradient_of_its_expected_loss(
+    train: Callable[..., Trained], data: LabelledData, drawing: Experiment, monkeypatch: Any
+) -> None:
+    """Over all tokens of a sentence, each as often as it is drawn; no draw is left to chance."""
+    run = train(experiment=drawing, max_steps=4)
+    model, learned = run.module.model.train().double(), run.module.reinforcement.double()
+    learned.entropy_weight = 0.0
+    batch = data.split("train").batch(np.array([0]), Padding())
+    once = torch.ones(1, 1, dtype=torch.bool)
+    expected, estimate = torch.zeros(()), torch.zeros(())
+    for place in range(batch.source.shape[1]):
+
+        def given(self: Any, scores: torch.Tensor, place: int = place) -> torch.Tensor:
+            return torch.nn.functional.one_hot(
+                torch.full(scores.shape[:-1], place), scores.shape[-1]
+            ).to(scores.dtype)
+
+        monkeypatch.setattr(Reinforce, "forward", given)
+        found = model(batch.source, batch.source_mask)
+        likely = found.drawn.log_probability.exp().sum()
+        loss = each_smoothed_nll(found.log_probabilities, batch.labels, 0.0).loss
+        term = learned(loss.unsqueeze(1), once, found.drawn)
+        expected = expected + likely * loss.sum()
+        estimate = estimate + likely.detach() * (loss.sum() + term)
+
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    exact = torch.autograd.grad(expected, parameters, retain_graph=True)
+    mean = torch.autograd.grad(estimate, parameters)
+    for name, ours, theirs in zip(names, mean, exact, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12, msg=name)
+    of_score = [x for name, x in zip(names, exact, strict=True) if ".score." in name]
+    assert of_score
+    assert all(x.any() for x in of_score)
+
+
+def test_classifier_that_draws_learns_from_parts_of_a_batch_as_from_the_whole(
+    train: Callable[..., Trained], drawing: Experiment, monkeypatch: Any
+) -> None:
+    def likeliest(self: Any, scores: torch.Tensor) -> torch.Tensor:
+        chosen = torch.nn.functional.one_hot(scores.argmax(-1), scores.shape[-1])
+        return chosen.to(scores.dtype)
+
+    monkeypatch.setattr(Reinforce, "forward", likeliest)
+    choices = {"optimizer": Part(torch.optim.SGD, lr=0.5), "gradient_clip": 0.0}
+    whole = train(experiment=drawing, **choices)
+    parts = train(experiment=drawing, **choices, accumulate=2)
+    torch.testing.assert_close(
+        parts.module.reinforcement.baseline, whole.module.reinforcement.baseline
+    )
+    theirs = whole.module.model.state_dict()
+    for name, weight in parts.module.model.state_dict().items():
+        torch.testing.assert_close(weight, theirs[name], rtol=0, atol=1e-5, msg=name)
+
+
+def test_classifier_that_draws_is_validated_with_its_averaged_weights(
+    train: Callable[..., Trained], drawing: Experiment
+) -> None:
+    plain = train(experiment=drawing)
+    averaged = train(experiment=drawing, average_decay=0.9)
+    # The draws and rewards of training are those of the plain weights.
+    assert averaged.values("train/loss") == plain.values("train/loss")
+    baselines = [run.module.reinforcement.baseline for run in (averaged, plain)]
+    assert torch.equal(*baselines)
+    assert averaged.values("validation/nll") != plain.values("validation/nll")
