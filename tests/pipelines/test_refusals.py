@@ -155,6 +155,11 @@ CHOICES = {
         "tracking.uri must be the address of a server or a database: http(s)://..., "
         "sqlite:///<file>.db, postgresql+psycopg2://..., mysql+pymysql://..., got '/tmp/mlruns'\n",
     ),
+    "list for a part": (
+        "model.encoder=[]",
+        "model.encoder must be a mapping of settings, got a list; write "
+        "model.encoder.<setting>=... to change one, or model/encoder=... to choose a file\n",
+    ),
     "key that is no text": ("+data={1: a}", "data.1 is not a setting; data has: "),
     "sweep without -m": ("data=dates,copy", "To sweep over it, add --multirun"),
     "preset": ("experiment=foo", "experiment must be one of"),
@@ -226,6 +231,14 @@ COMBINATIONS = {
     "coverage penalty": (
         ("model/attention=none", "model/decoder=no_attention", "search.coverage_penalty=0.2"),
         "search.coverage_penalty goes by the attention weights, but the model has no attention",
+    ),
+    "hard weights of a marginal": (
+        ("model/output=hard_attention", "model/normaliser=gumbel"),
+        "model.output HardAttention sums over all source tokens that a token may come from, but no",
+    ),
+    "loss that hard weights do not learn from": (
+        ("model/normaliser=hard", "training/attention_loss=guided_alignment"),
+        "training.attention_loss GuidedAlignment teaches nothing to weights of which one is always",
     ),
     "validation's coverage penalty": (
         (
