@@ -89,7 +89,7 @@ def test_numbers_follow_and_end_with_the_probabilities(score, scope, heads, labe
         )
 
     found = classify(ours, TEXT, edit=edit)
-    names = ["α"] if heads is None else ["α^1", "α^2"]
+    names = ["α"] if heads is None else ["α^(0)", "α^(1)"]
     weights = np.mean([values[name] for name in names], axis=0)
     probabilities = list(found["probabilities"].values())
     last = probabilities[1:] if len(labels) == 2 else probabilities

@@ -74,7 +74,7 @@ def check_end(sheet: Any, taken: Any, atol: float = 1e-9) -> None:
         check("c_t", after.context[0])
     heads = after.past or ()
     for number, head in enumerate(heads):
-        mark = "" if len(heads) == 1 else f"^{number + 1}"
+        mark = "" if len(heads) == 1 else f"^({number})"
         is_sum = f"κ_t{mark}" in sheet.symbols
         check(f"κ_t+1{mark}" if is_sum else f"α{mark}", head.weights[0])
         if f"u_t{mark}" in sheet.symbols:
@@ -345,7 +345,8 @@ def test_five_scores_hold_the_models_own_energies(tiny_model, score, own) -> Non
     target = analysis.score(ours, TEXT, "v w")["ids"]
     shown = step_numbers(ours, TEXT, target, step=1, edit=Edit(behind=1))
     symbols = {record["id"]: record["values"] for record in shown["symbols"]}
-    rows = {row["name"]: row for row in shown["scores"]}
+    (of_the_head,) = shown["scores"]
+    rows = {row["name"]: row for row in of_the_head}
     assert list(rows) == ["dot", "scaled_dot", "general", "concat", "additive", "location"]
     np.testing.assert_allclose(rows[own]["energies"], symbols["e"], atol=2e-6)
     np.testing.assert_allclose(rows[own]["weights"], symbols["α"], atol=2e-6)
@@ -360,7 +361,8 @@ def test_five_scores_hold_the_models_own_energies(tiny_model, score, own) -> Non
 def test_five_scores_leave_out_what_unequal_widths_forbid(tiny_model) -> None:
     ours = translator_of(tiny_model(attention="general", decoder_hidden_size=5))
     shown = step_numbers(ours, TEXT, [5, 3], step=0)
-    rows = {row["name"]: row for row in shown["scores"]}
+    (of_the_head,) = shown["scores"]
+    rows = {row["name"]: row for row in of_the_head}
     assert rows["dot"]["energies"] is rows["scaled_dot"]["energies"] is None
     assert rows["location"]["weights"] is not None
     assert rows["general"]["weights_from"] == "model"
