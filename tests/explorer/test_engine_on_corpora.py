@@ -104,7 +104,7 @@ def written_otherwise(text, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", ["greedy", pytest.param("beam", marks=pytest.mark.long)])
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_sentences_have_the_tokens_and_weights_of_python(corpus, search, trained, engine):
     model, data = trained(corpus)

@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from windows import windows
+
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 TEXT = "May 13, 2026"
@@ -40,8 +42,7 @@ def show(seen, **state):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 800, 1280])
+@windows(400, 800, 1280)
 def test_no_view_breaks_a_rule(visit, translator, corpus, width, scheme):
     tokenizers = (corpus.source_tokenizer, corpus.target_tokenizer)
     models = {"a": translator(), "b": translator(tokenizers=tokenizers, attention="general")}
@@ -92,8 +93,7 @@ def test_changed_views_and_messages_break_no_rule(visit, translator, classifier,
     seen.problems.clear()  # the browser reports the refusal
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@windows(400, 1280)
 def test_no_view_of_a_classifier_breaks_a_rule(visit, classifier, reviews, width, scheme):
     context = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     seen = visit({"c": classifier}, reviews, **context)

@@ -388,8 +388,8 @@ def test_classifier_has_its_step(step_of, classifier):
     [
         ("en-US", 1280, "light"),
         ("ko-KR", 1280, "dark"),
-        ("ko-KR", 400, "light"),
-        ("en-US", 400, "dark"),
+        pytest.param("ko-KR", 400, "light", marks=pytest.mark.long),
+        pytest.param("en-US", 400, "dark", marks=pytest.mark.long),
     ],
 )
 def test_view_has_no_violations_and_fits(step_of, translator, classifier, locale, width, theme):

@@ -12,6 +12,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.step_numbers import step_numbers
 from explored_models import build_review_classifier
+from windows import windows
 
 TEXT = "May 13, 2026"
 VIEWS = [
@@ -201,8 +202,7 @@ def test_browser_without_import_maps_is_told_what_it_lacks(browser):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 800, 1280])
+@windows(400, 800, 1280)
 def test_no_view_is_wider_than_the_window_or_breaks_a_rule(
     opened, translator, corpus, width, scheme
 ):

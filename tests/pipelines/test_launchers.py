@@ -119,15 +119,23 @@ def test_sweeper_has_the_settings_of_whatever_chose_it(
 
 SPELLINGS = {
     "ours": ("launcher=joblib", "launcher.workers=2"),
+    "another of hydras over ours": ("launcher=joblib", "hydra/launcher=submitit_local"),
     "hydras": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
     "ours, one of hydras over it": ("launcher=joblib", "hydra/launcher=basic"),
-    "another of hydras over ours": ("launcher=joblib", "hydra/launcher=submitit_local"),
 }
+
+
+def first_ones(spellings: dict[str, tuple[str, ...]], count: int) -> list[Any]:
+    """Parameters of a test, of which CI takes the first ones, and `make test-all` all."""
+    return [
+        pytest.param(overrides, id=name, marks=() if place < count else (pytest.mark.long,))
+        for place, (name, overrides) in enumerate(spellings.items())
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("spelling", first_ones(SPELLINGS, 2))
 def test_sweep_through_a_launcher_finishes_in_each_spelling(
     folder: Path, spelling: tuple[str, ...], warm_python: Path
 ) -> None:
@@ -151,7 +159,7 @@ OPTUNA_SPELLINGS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spelling", OPTUNA_SPELLINGS.values(), ids=OPTUNA_SPELLINGS)
+@pytest.mark.parametrize("spelling", first_ones(OPTUNA_SPELLINGS, 1))
 def test_optuna_looks_for_the_better_value_in_each_spelling(
     folder: Path, command: Command, spelling: tuple[str, ...]
 ) -> None:

@@ -15,6 +15,7 @@ from attnlab.evaluation.examples import write_worst
 from attnlab.evaluation.formed_attention import formed_maps
 from attnlab.files import write_json
 from chromium import needs_chromium, started_browser, tables_without_a_shadow
+from windows import windows
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.slow, needs_chromium]
@@ -100,8 +101,7 @@ def test_charts_in_a_browser_take_the_colours_of_the_page(
     assert found["dark"] == ["rgb(13, 17, 23)", "rgb(230, 237, 243)"]
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@windows(400, 1280)
 def test_report_in_a_browser_passes_axe(
     browser: playwright.Browser, report: Path, width: int, scheme: Any
 ) -> None:
