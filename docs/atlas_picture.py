@@ -49,16 +49,11 @@ def atlas_figure(stacks: Sequence[Sequence[Panel]]) -> Figure:
     for stack in stacks:
         top = height
         for panel in stack:
-            inches = (
-                left + NAMES,
-                top - panel.height,
-                CELL * len(panel.columns),
-                CELL * len(panel.rows),
-            )
-            x, y, its_width, its_height = inches
-            box = (x / width, y / height, its_width / width, its_height / height)
-            _draw(figure.add_axes(box), panel)
             top -= panel.height
+            x, y = (left + NAMES) / width, top / height
+            cells_width = CELL * len(panel.columns) / width
+            cells_height = CELL * len(panel.rows) / height
+            _draw(figure.add_axes((x, y, cells_width, cells_height)), panel)
         left += stack[0].width
     return figure
 

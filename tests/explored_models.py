@@ -19,6 +19,19 @@ from attnlab.model.scopes import GlobalScope
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.translation.translator import Translator
 
+# The tabs of a page with translations
+TABS = [
+    "Heat map",
+    "Models",
+    "Weights",
+    "Patch",
+    "Source tokens",
+    "Beam",
+    "One step",
+    "Pads",
+    "Reference",
+]
+
 SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
 TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]
 BEAM = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import optuna
@@ -12,6 +12,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 from attnlab.experiment.search_overrides import search_space
+from attnlab.runs.places import Batches
 from attnlab.runs.search import Search, seed_overrides
 from attnlab.runs.search_parts import named_sampler, prepared_sampler
 from attnlab.runs.search_space import SearchSpace
@@ -81,12 +82,16 @@ class Leader:
         seed_list = seed_overrides(seeds, 1)
         self.search = Search(self.trials, self.space, seed_list, workers, max_failure_rate)
 
+    def in_batches(self) -> Iterator[None]:
+        """The search, batch by batch."""
+        return self.search.run(Batches(self.launch))
+
     def launch(self, points: list[list[str]]) -> list[Job]:
         self.batches.append(points)
         return [Job(self.objective(point)) for point in points]
 
     def run(self) -> Leader:
-        for _ in self.search.batches(self.launch):
+        for _ in self.in_batches():
             pass
         return self
 

@@ -31,7 +31,8 @@ class OptunaSweeper(LaunchingSweeper):
     direction: minimize or maximize, one for each objective.
     storage: the address of a database; null keeps the trials in memory.
     study_name: in the storage; null is the identity of the sweep.
-    max_failure_rate: a larger share of failed points in a batch ends the search.
+    max_failure_rate: the search ends where more of the last points failed than this share of
+        `n_jobs`; the last ones are `n_jobs` points.
     params: overrides that vary, beside those of the command.
     wait_for_batch: ask for points when all of a batch have ended, which takes as long as its
         slowest point; else as soon as a place is free.
@@ -89,7 +90,7 @@ class OptunaSweeper(LaunchingSweeper):
     @contextmanager
     def _places(self, take_numbers: TakeNumbers) -> Iterator[Places]:
         """Where points run."""
-        from attnlab.runs.places import Batches, OneByOne
+        from attnlab.runs.places import Batches, Numbered, OneByOne
         from attnlab.runs.sweep_settings import job_processes
 
         def launch(points: list[list[str]]) -> Sequence[JobReturn]:
@@ -100,10 +101,10 @@ class OptunaSweeper(LaunchingSweeper):
         if self._waits_for_batch or is_one_process:
             yield Batches(launch)
         elif hasattr(self.launcher, "places"):
-            with self.launcher.places(take_numbers) as places:
-                yield places
+            with self.launcher.places() as places:
+                yield Numbered(places, take_numbers)
         else:
-            yield OneByOne(self.launcher.launch, take_numbers)
+            yield Numbered(OneByOne(self.launcher.launch), take_numbers)
 
     def _trials(self, space: SearchSpace) -> Trials:
         """The trials of the study, which is opened, or made where there is none."""

@@ -4,7 +4,7 @@ Hydra executes this file outside of `sys.modules`, where a dataclass cannot have
 are text (`from __future__ import annotations`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +65,13 @@ class RayTasksLauncher(Launcher):
         with self.places() as places:
             while waiting or places.count:
                 while waiting and places.count < self.workers:
-                    places.start_one(waiting[0], points[waiting.pop(0)])
+                    number = waiting.pop(0)
+                    places.submit({number: points[number]})
                 returned |= places.ended()
         return [returned[number] for number in points]
 
     @contextmanager
-    def places(self, take_numbers: Any = None) -> Iterator["RayPlaces"]:
+    def places(self) -> Iterator["RayPlaces"]:
         """A connection to the cluster, on which points can be started one by one."""
         # Not at the top: Hydra imports all plug-ins at the start of every command.
         from attnlab.experiment.ray_job import run_job_of_sweep
@@ -81,29 +82,24 @@ class RayTasksLauncher(Launcher):
         self._sweep_folder.mkdir(parents=True, exist_ok=True)
         with RayTasks(self.address, self.resources, self.retries) as tasks:
             shared = tasks.share((*self._job_arguments, Singleton.get_state()))
-            yield RayPlaces(tasks.calls(run_job_of_sweep), shared, take_numbers)
+            yield RayPlaces(tasks.calls(run_job_of_sweep), shared)
 
 
 class RayPlaces:
-    """The points that run on a cluster (see `attnlab.runs.places.Places`)."""
+    """The points that run on a cluster (see `attnlab.runs.places.Submitting`)."""
 
-    def __init__(self, calls: Any, shared: Any, take_numbers: Any) -> None:
-        self._calls, self._shared, self._take_numbers = calls, shared, take_numbers
+    def __init__(self, calls: Any, shared: Any) -> None:
+        self._calls, self._shared = calls, shared
         self._overrides: dict[int, list[str]] = {}
 
     @property
     def count(self) -> int:
         return len(self._calls)
 
-    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
-        first = self._take_numbers(points)
-        for number, overrides in enumerate(points, start=first):
-            self.start_one(number, overrides)
-        return range(first, first + len(points))
-
-    def start_one(self, number: int, overrides: list[str]) -> None:
-        self._overrides[number] = overrides
-        self._calls.start(number, (number, overrides, self._shared))
+    def submit(self, points: Mapping[int, list[str]]) -> None:
+        self._overrides |= points
+        for number, overrides in points.items():
+            self._calls.start(number, (number, overrides, self._shared))
 
     def ended(self) -> dict[int, JobReturn]:
         from attnlab.errors import JobFailedError

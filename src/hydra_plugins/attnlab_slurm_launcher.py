@@ -73,9 +73,9 @@ class SlurmArrayLauncher(SlurmLauncher):
         return [returned[number] for number in points]
 
     @contextmanager
-    def places(self, take_numbers: Any) -> Iterator["SlurmPlaces"]:
+    def places(self) -> Iterator["SlurmPlaces"]:
         """Points that can be submitted one by one."""
-        yield SlurmPlaces(self, take_numbers)
+        yield SlurmPlaces(self)
 
     def submitted(
         self, sweep: Any, points: dict[int, list[str]]
@@ -140,26 +140,20 @@ class SlurmArrayLauncher(SlurmLauncher):
 
 
 class SlurmPlaces:
-    """The points that Slurm has (see `attnlab.runs.places.Places`)."""
+    """The points that Slurm has (see `attnlab.runs.places.Submitting`)."""
 
-    def __init__(self, launcher: SlurmArrayLauncher, take_numbers: Any = None) -> None:
+    def __init__(self, launcher: SlurmArrayLauncher) -> None:
         # Not at the top: Hydra imports all plug-ins at the start of every command.
         from attnlab.runs.slurm_jobs import SweepOnSlurm, WaitedFor
         from attnlab.runs.sweep_job import led_sweep
 
-        self._launcher, self._take_numbers = launcher, take_numbers
+        self._launcher = launcher
         self._folder = led_sweep()
         self._sweep = None if self._folder is None else SweepOnSlurm(self._folder)
         self._waited_for = WaitedFor()
         self._points: dict[int, list[str]] = {}
         self._jobs: dict[int, Job[Any]] = {}
         self._joined: set[int] = set()
-
-    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
-        first = self._take_numbers(points)
-        numbered = dict(enumerate(points, start=first))
-        self.submit(numbered)
-        return list(numbered)
 
     def submit(self, points: dict[int, list[str]]) -> None:
         """Submit the points that Slurm does not have yet."""

@@ -12,19 +12,9 @@ import pytest
 
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
+from explored_models import TABS
 
 TEXT = 'May 13, "2026" <b>'
-VIEWS = [
-    "Heat map",
-    "Models",
-    "Weights",
-    "Patch",
-    "Source tokens",
-    "Beam",
-    "One step",
-    "Pads",
-    "Reference",
-]
 
 
 def saved(seen, name, path):
@@ -126,7 +116,7 @@ def test_picture_and_numbers_are_saved_where_a_view_has_some(visit, translator, 
         assert button.is_enabled() == is_saved, name
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", TABS)
 def test_csv_of_every_view_has_no_number_as_text(visit, translator, tmp_path, view):
     seen = visit({"a": translator(), "b": translator(attention="dot", projection=3)})
     seen.open(TEXT)
@@ -155,7 +145,7 @@ def test_csv_of_strange_tokens_is_read_back(visit, translator):
     assert next(csv.reader(io.StringIO(formula))) == ["'=1+1", "'-cmd", "-5"]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", TABS)
 def test_every_view_is_saved_as_picture_and_numbers(visit, translator, tmp_path, view):
     seen = visit({"a": translator(), "b": translator(attention="dot", projection=3)})
     seen.open(TEXT)
@@ -183,7 +173,7 @@ def test_saved_page_shows_every_view_without_the_model(visit, translator, tmp_pa
     seen.wait(TEXT)
     assert seen.page.locator(".translation").inner_text().strip() == answers[0].text.strip()
     np.testing.assert_allclose(seen.table("own"), answers[0].attention, atol=1e-5)
-    for view in VIEWS:
+    for view in TABS:
         seen.page.get_by_role("tab", name=view).click()
         seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{view}')").wait_for()
         seen.settle()

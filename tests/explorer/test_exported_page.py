@@ -11,21 +11,10 @@ from attnlab.explorer.export import OLD_BROWSER, page_with
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.step_numbers import step_numbers
-from explored_models import build_review_classifier
+from explored_models import TABS, build_review_classifier
 from windows import windows
 
 TEXT = "May 13, 2026"
-VIEWS = [
-    "Heat map",
-    "Models",
-    "Weights",
-    "Patch",
-    "Source tokens",
-    "Beam",
-    "One step",
-    "Pads",
-    "Reference",
-]
 
 
 @pytest.fixture
@@ -105,8 +94,8 @@ def test_every_view_but_the_losses_is_there_for_several_models(opened, translato
         "runs/b/model": translator(tokenizers=tokenizers, decoder="no_attention"),
     }
     seen = opened(models, data=corpus.folder)
-    assert seen.page.get_by_role("tab").all_inner_texts() == VIEWS
-    for view in VIEWS:
+    assert seen.page.get_by_role("tab").all_inner_texts() == TABS
+    for view in TABS:
         seen.page.get_by_role("tab", name=view).click()
         seen.settle()
         assert seen.page.get_by_role("alert").count() == 0, view
@@ -213,8 +202,8 @@ def test_no_view_is_wider_than_the_window_or_breaks_a_rule(
     seen = opened(models, data=corpus.folder, locale="ko-KR", **context)
     seen.type(TEXT)
     tabs = seen.page.get_by_role("tab")
-    assert tabs.count() == len(VIEWS)
-    for number in range(len(VIEWS)):
+    assert tabs.count() == len(TABS)
+    for number in range(len(TABS)):
         tabs.nth(number).click()
         seen.settle()
         assert seen.page.get_by_role("alert").count() == 0

@@ -310,7 +310,7 @@ def test_leaders_of_a_search_share_a_study_in_the_database(database: str) -> Non
             connection.execute(text("CREATE DATABASE search"))
         server.dispose()
     one, other = (Leader(address, trials=4, sampler="random") for _ in range(2))
-    runs = [leader.search.batches(leader.launch) for leader in (one, other)]
+    runs = [leader.in_batches() for leader in (one, other)]
     for _ in itertools.zip_longest(*runs):
         pass
     assert one.states() == [TrialState.COMPLETE] * 4

@@ -19,6 +19,7 @@ from optuna.trial import TrialState
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import compose_config
 from attnlab.runs import search_storage
+from attnlab.runs.places import Batches
 from attnlab.runs.search import VALUES, Search, result_of, results_of_hydra
 from attnlab.runs.search_parts import named_pruner, prepared_sampler, wanted_trials
 from attnlab.runs.search_storage import Trials, open_storage, open_study
@@ -178,7 +179,7 @@ def test_study_in_a_database_goes_on_and_counts_its_trials(database: str) -> Non
 def test_two_leaders_share_the_trials_and_choose_different_points(database: str) -> None:
     one = Leader(database, trials=6, sampler="random")
     other = Leader(database, trials=6, sampler="random")
-    runs = [leader.search.batches(leader.launch) for leader in (one, other)]
+    runs = [leader.in_batches() for leader in (one, other)]
     # In turn, so that each has trials open while the other asks.
     for _ in itertools.zip_longest(*runs):
         pass
@@ -320,7 +321,7 @@ def test_grid_has_each_point_once_and_no_more_trials(chosen: tuple[str, ...]) ->
         launched.extend(points)
         return [Job(1.0) for _ in points]
 
-    for _ in Search(Trials(study, kept, wanted), space, [[]], 2, 1.0).batches(launch):
+    for _ in Search(Trials(study, kept, wanted), space, [[]], 2, 1.0).run(Batches(launch)):
         pass
     points = [[f"x={x}", f"kind={kind}"] for x in (1, 2, 3) for kind in "ab"]
     assert sorted(launched) == sorted(points)

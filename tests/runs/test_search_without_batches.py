@@ -11,7 +11,7 @@ import pytest
 from optuna.pruners import MedianPruner
 from optuna.trial import TrialState
 
-from attnlab.runs.places import Batches, OneByOne, Places
+from attnlab.runs.places import Batches, Numbered, OneByOne, Places
 from attnlab.runs.search import VALUES
 from made_search import Job, Leader, made_quality
 
@@ -158,7 +158,7 @@ def test_launcher_is_given_each_point_alone_in_a_thread_of_its_own() -> None:
         assert may_end[number].wait(10)
         return [Job(float(number))]
 
-    places = OneByOne(launch, take_numbers=lambda points: 7)
+    places = Numbered(OneByOne(launch), take_numbers=lambda points: 7)
     assert list(places.start([["x=1"], ["x=2"]])) == [7, 8]
     may_end[8].set()
     ended = places.ended()
@@ -172,8 +172,8 @@ def test_launcher_that_raises_fails_the_point_alone() -> None:
     def launch(points: list[list[str]], number: int) -> list[Job]:
         raise MemoryError("a worker was killed")
 
-    places = OneByOne(launch, take_numbers=lambda points: 0)
-    places.start([["x=1"]])
-    (job,) = places.ended().values()
+    launcher = OneByOne(launch)
+    launcher.submit({0: ["x=1"]})
+    (job,) = launcher.ended().values()
     with pytest.raises(MemoryError, match="a worker was killed"):
         _ = job.return_value

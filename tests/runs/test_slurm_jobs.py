@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.runs import slurm_jobs
-from attnlab.runs.slurm_jobs import Submitted, SweepOnSlurm, states_of_jobs, wait_for_jobs
+from attnlab.runs.slurm_jobs import Submitted, SweepOnSlurm, WaitedFor, states_of_jobs
 from attnlab.runs.sweep_job import running
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
@@ -60,23 +60,23 @@ def job(job_id: str, folder: Path, has_result: bool = False) -> SimpleNamespace:
 
 def waited(*jobs: SimpleNamespace) -> dict[int, str | None]:
     """How each job ended."""
+    waiting = WaitedFor()
+    waiting.add(dict(enumerate(jobs)))
     ended: dict[int, str | None] = {}
-    wait_for_jobs(dict(enumerate(jobs)), ended.__setitem__)
+    while len(ended) < len(jobs):
+        ended |= waiting.ended()
     return ended
 
 
 def test_job_that_was_cancelled_is_reported_while_others_go_on(squeue, tmp_path):
     cancelled, running = job("7_0", tmp_path), job("7_1", tmp_path)
     squeue.answers("7_0|CANCELLED 7_1|RUNNING")
-    ended = {}
-
-    def report(number, lost):
-        ended[number] = lost
-        running.paths.result_pickle.touch()  # after the news of the first one
-
-    wait_for_jobs({0: cancelled, 1: running}, report)
-    assert list(ended) == [0, 1]
-    assert ended[1] is None
+    waiting = WaitedFor()
+    waiting.add({0: cancelled, 1: running})
+    ended = waiting.ended()
+    running.paths.result_pickle.touch()  # after the news of the first one
+    assert waiting.ended() == {1: None}
+    assert list(ended) == [0]
     assert ended[0] == (
         "its Slurm job 7_0 is over: it was cancelled; the same command goes on "
         f"(what Slurm and the job printed: {cancelled.paths.stderr})"

@@ -52,33 +52,51 @@ class Batches:
         return dict(zip(started, self._launch(list(started.values())), strict=True))
 
 
+class Submitting(Protocol):
+    """A launcher that is given points with their numbers, and reports each as it ends."""
+
+    def submit(self, points: Mapping[int, list[str]]) -> None:
+        """Start points without waiting, given by their numbers and overrides."""
+
+    def ended(self) -> Mapping[int, Returned]:
+        """As `Places.ended`."""
+
+
 TakeNumbers = Callable[[Sequence[Sequence[str]]], int]
 """The first of consecutive numbers for points."""
 
 
+class Numbered:
+    """The places of a launcher whose points are numbered as they start."""
+
+    def __init__(self, launcher: Submitting, take_numbers: TakeNumbers) -> None:
+        self._launcher, self._take_numbers = launcher, take_numbers
+
+    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
+        numbered = dict(enumerate(points, start=self._take_numbers(points)))
+        self._launcher.submit(numbered)
+        return list(numbered)
+
+    def ended(self) -> Mapping[int, Returned]:
+        return self._launcher.ended()
+
+
 class OneByOne:
-    """The places of a launcher that is given each point alone, in a thread of its own.
+    """A launcher that is given each point alone, in a thread of its own.
 
     Its jobs must run in other processes, and it must bear several launches at once.
 
     launch: with the number of its first point.
     """
 
-    def __init__(
-        self,
-        launch: Callable[[list[list[str]], int], Sequence[Returned]],
-        take_numbers: TakeNumbers,
-    ) -> None:
-        self._launch, self._take_numbers = launch, take_numbers
+    def __init__(self, launch: Callable[[list[list[str]], int], Sequence[Returned]]) -> None:
+        self._launch = launch
         self._ended: queue.SimpleQueue[tuple[int, Returned]] = queue.SimpleQueue()
 
-    def start(self, points: Sequence[list[str]]) -> Sequence[int]:
-        first = self._take_numbers(points)
-        numbers = range(first, first + len(points))
-        for number, point in zip(numbers, points, strict=True):
+    def submit(self, points: Mapping[int, list[str]]) -> None:
+        for number, point in points.items():
             # A leader that stops does not wait for it: it ends the processes of its jobs.
             threading.Thread(target=self._run, args=(number, point), daemon=True).start()
-        return numbers
 
     def _run(self, number: int, point: list[str]) -> None:
         try:

@@ -17,7 +17,7 @@ from optuna.pruners import NopPruner
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from attnlab.errors import JobFailedError, show
-from attnlab.runs.places import Batches, Launch, Places, Returned
+from attnlab.runs.places import Places, Returned
 from attnlab.runs.search_result import FoundSetting, SearchResult, columns
 from attnlab.runs.search_space import SearchSpace
 from attnlab.runs.search_storage import Trials
@@ -93,10 +93,6 @@ class Search:
         self._running: dict[int, Point] = {}
         self._last_failures: deque[Exception | None] = deque(maxlen=workers)
 
-    def batches(self, launch: Launch) -> Iterator[None]:
-        """`run`, where a launch returns when all of its points have ended."""
-        return self.run(Batches(launch))
-
     def run(self, places: Places) -> Iterator[None]:
         """Train points until there are as many trials as wanted; yields when some have ended.
 
@@ -152,11 +148,12 @@ class Search:
 
     def _points_of(self, each: OpenTrial, points: Sequence[Point], at_once: int) -> list[Point]:
         """The next seeds of a trial: as many as there are places, and may run at once."""
-        under_way = [point for point in (*self._running.values(), *points) if point.of is each]
-        count = min(at_once - len(under_way), self._free_places(points))
-        first = len(each.rows) + len(under_way)
-        numbers = range(first, min(first + max(count, 0), len(self._seeds)))
-        return [Point(each, number, [*each.overrides, *self._seeds[number]]) for number in numbers]
+        all_points = [*self._running.values(), *points]
+        under_way = sum(point.of is each for point in all_points)
+        count = max(0, min(at_once - under_way, self._free_places(points)))
+        first = len(each.rows) + under_way
+        next_seeds = range(len(self._seeds))[first : first + count]
+        return [Point(each, seed, [*each.overrides, *self._seeds[seed]]) for seed in next_seeds]
 
     def _ask(self, may_wait: bool) -> OpenTrial | None:
         """A new trial; None where there are enough.

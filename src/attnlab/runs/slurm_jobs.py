@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -141,21 +141,6 @@ class WaitedFor:
         lost = {number: found[number] for number in found.keys() & self._suspected.keys()}
         self._suspected = {number: why for number, why in found.items() if number not in lost}
         return lost
-
-
-def wait_for_jobs(jobs: Mapping[int, Job], ended: Callable[[int, str | None], None]) -> None:
-    """Wait until all jobs have ended, and report each as soon as it has.
-
-    jobs: by the numbers of their points.
-    ended: called with the number, and None where the job left a result, else why it did not.
-    """
-    waiting = WaitedFor()
-    waiting.add(jobs)
-    left = len(jobs)
-    while left:
-        for number, lost in waiting.ended().items():
-            ended(number, lost)
-            left -= 1
 
 
 def _without_jobs(jobs: Mapping[int, Job]) -> dict[int, str]:
