@@ -30,10 +30,9 @@ Sentence = tuple[ArrayLike, ArrayLike, ArrayLike]
 def measured(*sentences: Sentence) -> AlignmentStatistics:
     """weights (T, S), sure links and possible links of each sentence."""
     statistics = AlignmentStatistics()
-    for weights, sure, possible in sentences:
-        statistics.update(
-            weights, sure, possible, [f"token {t}" for t in range(len(np.asarray(weights)))]
-        )
+    for row, (weights, sure, possible) in enumerate(sentences):
+        tokens = [f"token {t}" for t in range(len(np.asarray(weights)))]
+        statistics.update(row, weights, sure, possible, tokens)
     return statistics
 
 
@@ -89,10 +88,10 @@ def test_offsets_are_counted_from_the_nearest_right_token(
 
 def test_wrong_links_are_counted_by_target_token_the_most_wrong_first() -> None:
     statistics = AlignmentStatistics()
-    for _ in range(2):
+    for row in range(2):
         # The second "b" looks at the first column, where it has no link; <eos> has no link at all.
         possible = [[0, 0], [0, 1], [1, 1], [2, 1], [2, 2]]
-        statistics.update(np.eye(3)[[0, 1, 0, 2]], [], possible, ["a", "b", "b", "<eos>"])
+        statistics.update(row, np.eye(3)[[0, 1, 0, 2]], [], possible, ["a", "b", "b", "<eos>"])
     assert statistics.wrong_links() == [
         {"token": "b", "links": 4, "wrong": 2},
         {"token": "a", "links": 2, "wrong": 0},
@@ -108,8 +107,8 @@ def test_precision_and_recall_follow_their_formulas() -> None:
 def test_complete_sentence_counts_target_words_without_a_link() -> None:
     weights, sure, possible = MIXED
     statistics = AlignmentStatistics()
-    statistics.update(weights, sure, possible, "abcd", complete=True)
-    statistics.update(weights, [], [], "abcd", complete=True)  # has no gold alignment
+    statistics.update(0, weights, sure, possible, "abcd", complete=True)
+    statistics.update(1, weights, [], [], "abcd", complete=True)  # has no gold alignment
     assert statistics.metrics() == pytest.approx(
         {"aer": 1 - (1 + 2) / (4 + 2), "alignment_precision": 2 / 4, "alignment_recall": 1 / 2}
     )

@@ -21,7 +21,9 @@ from test_refusals import left
 
 import attnlab.config.identity
 from attnlab.config.identity import Code
+from attnlab.studies.measured_rows import at_place
 from attnlab.studies.measurements import AXES, MEASUREMENTS
+from attnlab.studies.sentence_counts import SENTENCE_COUNTS
 from attnlab.studies.sentence_scatter import read_covariances
 from attnlab.studies.study import STUDIES, read_study
 
@@ -194,6 +196,11 @@ def test_measurement_gives_its_rows_of_each_model(
     ] * expected
     assert all(row[measure] for row in rows)
     assert all(bool(row["at"]) == (measurement in AXES) for row in rows)
+    scatter = read_covariances(Path("runs/studies/mine/sentences.csv"))
+    assert bool(scatter.by_measure) == (measurement in SENTENCE_COUNTS)
+    for row in rows if scatter.by_measure else []:
+        name = at_place(row["system"], float(row["at"])) if row["at"] else row["system"]
+        assert scatter.of_mean(measure, name) is not None
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
 """Attention compared with alignments made by hand: error rate, offsets, wrong links.
 
-Axes: B batch, T target, S source; tokens or words.
+Axes: B batch, T target, S source; tokens or words. N sentences, K sums, B samples of sentences.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +15,85 @@ from torch import Tensor
 
 from attnlab.batch import Batch
 from attnlab.data.prepared import PreparedData
+from attnlab.evaluation.corpus_metric import CorpusMetric, Rows
 
 Link = tuple[int, int]
 """(target position, source position), from 0."""
+
+
+class LinkCounts(NamedTuple):
+    """Links of one sentence.
+
+    hypothesised: of the attention. sure: of the gold alignment.
+    hit_sure, hit_possible: hypothesised links that are sure ones, or possible ones (which the sure
+        ones are too).
+    """
+
+    hypothesised: int
+    sure: int
+    hit_sure: int
+    hit_possible: int
+
+
+class AlignmentMetric(CorpusMetric):
+    """A metric of the sums of `LinkCounts`; NaN where it is not defined.
+
+    The rows have them as `link_counts`, a mapping.
+    """
+
+    sums = len(LinkCounts._fields)
+
+    def statistics(self, rows: Rows) -> NDArray[np.float64]:
+        counts = [LinkCounts(**row["link_counts"]) for row in rows]
+        return statistics_of_links(counts)
+
+
+def statistics_of_links(counts: Iterable[LinkCounts]) -> NDArray[np.float64]:
+    """(N, K), a row for each sentence."""
+    return np.array(list(counts), dtype=np.float64).reshape(-1, AlignmentMetric.sums)
+
+
+class AlignmentErrorRate(AlignmentMetric):
+    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), with A the hypothesised links, S the sure and P the
+    possible ones (Och and Ney 2003).
+    """
+
+    better = "↓"
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        hypothesised, sure, hit_sure, hit_possible = sums.T
+        # Without a hypothesis there is nothing to be wrong.
+        compared = np.where(hypothesised > 0, hypothesised + sure, 0)
+        return 1 - _ratio(hit_sure + hit_possible, compared)
+
+
+class AlignmentPrecision(AlignmentMetric):
+    """|A ∩ P| / |A|."""
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        hypothesised, _, _, hit_possible = sums.T
+        return _ratio(hit_possible, hypothesised)
+
+
+class AlignmentRecall(AlignmentMetric):
+    """|A ∩ S| / |S|."""
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        _, sure, hit_sure, _ = sums.T
+        return _ratio(hit_sure, sure)
+
+
+ALIGNMENT_METRICS: dict[str, AlignmentMetric] = {
+    "aer": AlignmentErrorRate(),
+    "alignment_precision": AlignmentPrecision(),
+    "alignment_recall": AlignmentRecall(),
+}
+
+
+def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    """NaN where the denominator is 0."""
+    undefined = np.full_like(denominator, np.nan)
+    return np.divide(numerator, denominator, out=undefined, where=denominator > 0)
 
 
 class AlignmentStatistics:
@@ -29,10 +106,8 @@ class AlignmentStatistics:
     """
 
     def __init__(self) -> None:
-        self._hypothesised = 0
-        self._sure = 0
-        self._hit_sure = 0
-        self._hit_possible = 0
+        self.by_sentence: dict[int, LinkCounts] = {}
+        """{its row in the test split: its counts}"""
         self._offsets: Counter[int] = Counter()
         self._linked: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
@@ -50,13 +125,15 @@ class AlignmentStatistics:
             words = split.words(row)
             if words is None:
                 target_ids = batch.target_output[i][target_mask].tolist()
-                self.update(matrix, sure, possible, data.target_tokenizer.tokens(target_ids))
+                tokens = data.target_tokenizer.tokens(target_ids)
+                self.update(row, matrix, sure, possible, tokens)
             else:
                 sentence = between_words(matrix, sure, possible, words, split.target_text(row))
-                self.update(*sentence, complete=True)
+                self.update(row, *sentence, complete=True)
 
     def update(
         self,
+        row: int,
         weights: ArrayLike,
         sure: ArrayLike,
         possible: ArrayLike,
@@ -65,6 +142,7 @@ class AlignmentStatistics:
     ) -> None:
         """Add one sentence.
 
+        row: of the sentence in the test split.
         weights: (T, S), without pads. Rows and columns start at the first token; the `<eos>` row
             and column at the end may be there, and a token whose strongest column is `<eos>` has a
             wrong link.
@@ -79,40 +157,30 @@ class AlignmentStatistics:
         for target, source in dict.fromkeys([*_links(possible), *_links(sure)]):
             sources_of.setdefault(target, []).append(source)
 
-        self._sure += len(sure_links)
-        if complete and sources_of:
-            self._hypothesised += len(matrix)
-        else:
-            self._hypothesised += len(sources_of)
-
+        hit_sure = hit_possible = 0
         for target, sources in sources_of.items():
             strongest = int(matrix[target].argmax())
-            self._hit_sure += (target, strongest) in sure_links
-            self._hit_possible += strongest in sources
+            hit_sure += (target, strongest) in sure_links
+            hit_possible += strongest in sources
             nearest_offset = min((strongest - source for source in sources), key=abs)
             self._offsets[nearest_offset] += 1
             self._linked[tokens[target]] += 1
             self._wrong[tokens[target]] += strongest not in sources
+        hypothesised = len(matrix) if complete and sources_of else len(sources_of)
+        self.by_sentence[row] = LinkCounts(hypothesised, len(sure_links), hit_sure, hit_possible)
 
     def metrics(self) -> dict[str, float | None]:
         """`aer` (lower is better), `alignment_precision` and `alignment_recall`, 0..1.
 
-        After Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models").
-        A number is None where nothing was counted. With A the hypothesised links, S the sure and P
-        the possible ones (S counts as a part of P), and the sizes summed over the corpus:
-
-            AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-            precision = |A ∩ P| / |A|
-            recall = |A ∩ S| / |S|
+        After Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models"),
+        the counts summed over the corpus. A number is None where nothing was counted.
         """
-        aer = precision = recall = None
-        if self._hypothesised:
-            hits = self._hit_sure + self._hit_possible
-            aer = 1 - hits / (self._hypothesised + self._sure)
-            precision = self._hit_possible / self._hypothesised
-        if self._sure:
-            recall = self._hit_sure / self._sure
-        return {"aer": aer, "alignment_precision": precision, "alignment_recall": recall}
+        sums = statistics_of_links(self.by_sentence.values()).sum(axis=0, keepdims=True)  # (1, K)
+        found: dict[str, float | None] = {}
+        for name, metric in ALIGNMENT_METRICS.items():
+            value = float(metric.scores(sums)[0])
+            found[name] = None if np.isnan(value) else value
+        return found
 
     def offsets(self) -> list[dict[str, int]]:
         """A row {"offset", "tokens"} for each offset from the smallest to the largest.

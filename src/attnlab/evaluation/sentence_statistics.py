@@ -77,6 +77,27 @@ class TokenErrorRate(CorpusMetric):
         return 100 * sums[:, 0] / sums[:, 1]
 
 
+class TokenNll(CorpusMetric):
+    """Negative log-likelihood of a reference's token in nats, mean over all target tokens."""
+
+    better = "↓"
+    sums = 2
+
+    def statistics(self, rows: Rows) -> NDArray[np.float64]:
+        return np.array([[row["nll"], row["target_tokens"]] for row in rows], dtype=np.float64)
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sums[:, 0] / sums[:, 1]
+
+
+class Perplexity(TokenNll):
+    """exp of `TokenNll`."""
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            return np.exp(super().scores(sums))
+
+
 class LengthRatio(CorpusMetric):
     """Tokens of the hypotheses for each token of the references, split at white space."""
 

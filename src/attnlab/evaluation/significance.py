@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.differences import (
     FEWEST_SEEDS_EXACT,
     degrees_of_freedom,
@@ -79,6 +80,21 @@ def resampled_sums(
         for own_chunks, own_statistics in zip(chunks, statistics, strict=True):
             own_chunks.append(counts @ own_statistics)
     return [np.concatenate(own_chunks) for own_chunks in chunks]
+
+
+def scores_of_samples(metric: CorpusMetric, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(B, K) sums over samples -> (B,) the metric of each.
+
+    A sample in which the metric is not defined, such as one without any sentence that has gold
+    links, gets the mean of the others.
+    """
+    defined = sums.any(axis=1)
+    scores = np.full(len(sums), np.nan)
+    scores[defined] = metric.scores(sums[defined])
+    undefined = np.isnan(scores)
+    if not undefined.all():
+        scores[undefined] = scores[~undefined].mean()
+    return scores
 
 
 def system_sample(

@@ -24,6 +24,7 @@ from attnlab.evaluation.significance import (
     holm,
     letter_groups,
     resampled_sums,
+    scores_of_samples,
     system_sample,
 )
 from attnlab.progress import Progress
@@ -327,7 +328,8 @@ def sentence_scores(
         sums = resampled_sums([each.statistics for each in counted], samples, random)
         for each, of_samples in zip(counted, sums, strict=True):
             run = each.run
-            scores.resampled[each.name, run.system, run.seed] = each.metric.scores(of_samples)
+            of_run = scores_of_samples(each.metric, of_samples)
+            scores.resampled[each.name, run.system, run.seed] = of_run
             if each.name == run.section.sentence_metric:
                 of_sentences = each.metric.scores(each.statistics)
                 scores.of_sentences[run.system, run.seed] = of_sentences

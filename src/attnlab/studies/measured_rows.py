@@ -31,6 +31,17 @@ Rows = Sequence[Mapping[str, Any]]
 PLACE = " @ "  # `dot @ 20` is dot at the place 20 of the axis
 
 
+def at_place(system: str, place: float) -> str:
+    """`dot @ 20`."""
+    return f"{system}{PLACE}{place:g}"
+
+
+def _usual_name(system: str) -> str:
+    """`dot @ 20` for `dot @ 20.0`; others as they are."""
+    name, _, place = system.partition(PLACE)
+    return at_place(name, float(place)) if place else system
+
+
 @dataclass(frozen=True)
 class Learnt:
     """When a seed counts as learnt: its best row reaches a threshold, written before the run.
@@ -68,6 +79,7 @@ class SentenceCovariances:
     def of_difference(self, measure: str, ours: str, theirs: str) -> SentenceScatter | None:
         """The scatter of a difference of two systems' means; None where it was not measured."""
         found = self.by_measure.get(measure, {})
+        ours, theirs = _usual_name(ours), _usual_name(theirs)
         if (ours, theirs) not in found:
             return None
         variance = found[ours, ours] + found[theirs, theirs] - 2 * found[ours, theirs]
@@ -75,6 +87,7 @@ class SentenceCovariances:
 
     def of_mean(self, measure: str, system: str) -> SentenceScatter | None:
         found = self.by_measure.get(measure, {})
+        system = _usual_name(system)
         if (system, system) not in found:
             return None
         return SentenceScatter(found[system, system], self.sentences)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
+from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.evaluation_files import read_history
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
 from attnlab.experiment.preparation import prepare
@@ -26,6 +27,15 @@ from attnlab.tasks.task import Experiment
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 Row = dict[str, Any]
+
+# Hidden attention sees nothing, so that the context is zero.
+CHANGES: dict[str, Row] = {
+    "as trained": {},
+    "uniform": {"kind": "uniform"},
+    "permuted": {"kind": "permuted"},
+    "hidden": {"hide": "all"},
+}
+GRADED_SENTENCES = 200  # of the test split, whose explanations are compared with alignments
 
 
 @dataclass(frozen=True)
@@ -70,9 +80,39 @@ class Point:
             write_evaluation(self.experiment, self.folder / "model", self.data.folder, folder)
         return folder
 
+    @cached_property
+    def changed_answers(self) -> dict[str, list[str]]:
+        """What is written of the test split under each of `CHANGES`."""
+        from attnlab.model.attention.intervention import Intervention
+        from attnlab.tasks.translation.translator import Translator
+
+        translator = Translator.load(self.folder / "model")
+        split = self.data.split("test")
+        sources = [split.source_text(row) for row in range(len(split))]
+        written = {}
+        for name, values in CHANGES.items():
+            change = Intervention(**values)
+            answers = translator.stream(sources, intervene=change, with_attention=False)
+            written[name] = [answer.text for answer in answers]
+        return written
+
+    @cached_property
+    def grades(self) -> dict[str, AlignmentStatistics]:
+        """How each method of explanation agrees with the known alignments of test sentences."""
+        from attnlab.evaluation.explanations import METHODS, grades
+        from attnlab.model.model_folder import load_model
+
+        model = load_model(self.folder / "model")
+        of_methods = grades(model, self.data, METHODS, sentences=GRADED_SENTENCES)
+        return {method.replace("_", " "): found for method, found in of_methods.items()}
+
+    def part(self, name: str) -> str:
+        """What is called the system in rows of a part of it: `dot: uniform`."""
+        return f"{self.system}: {name}"
+
     def row(self, at: float | None = None, part: str = "", **measured: Any) -> Row:
         """part: of the system, where one model gives several rows."""
-        system = f"{self.system}: {part}" if part else self.system
+        system = self.part(part) if part else self.system
         return {"system": system, "seed": self.seed, "at": at, **measured}
 
 
@@ -179,29 +219,15 @@ def gradients(point: Point) -> Iterator[Row]:
         yield point.row(distance, **{"log10 gradient before": start, "log10 gradient after": end})
 
 
-# Hidden attention sees nothing, so that the context is zero.
-CHANGES: dict[str, Row] = {
-    "as trained": {},
-    "uniform": {"kind": "uniform"},
-    "permuted": {"kind": "permuted"},
-    "hidden": {"hide": "all"},
-}
-
-
 def interventions(point: Point) -> Iterator[Row]:
     """The quality of the test split with the attention as trained, and changed at every step."""
-    from attnlab.model.attention.intervention import Intervention
     from attnlab.tasks.translation.metrics import TextMetrics
-    from attnlab.tasks.translation.translator import Translator
 
-    translator = Translator.load(point.folder / "model")
     split = point.data.split("test")
-    sources = [split.source_text(row) for row in range(len(split))]
     references = [split.target_text(row) for row in range(len(split))]
-    for name, values in CHANGES.items():
+    for name, hypotheses in point.changed_answers.items():
         metrics = TextMetrics(point.data.info.bleu_tokenize, ter=False)
-        answers = translator.stream(sources, intervene=Intervention(**values), with_attention=False)
-        metrics.update([answer.text for answer in answers], references)
+        metrics.update(hypotheses, references)
         yield point.row(part=name, **metrics.compute())
 
 
@@ -210,13 +236,8 @@ def explanations(point: Point) -> Iterator[Row]:
 
     It is measured for each method of explanation, on 200 sentences of the test split.
     """
-    from attnlab.evaluation.explanations import METHODS, grades
-    from attnlab.model.model_folder import load_model
-
-    model = load_model(point.folder / "model")
-    grades_by_method = grades(model, point.data, METHODS, sentences=200)
-    for method, found in grades_by_method.items():
-        yield point.row(part=method.replace("_", " "), **found.metrics())
+    for method, found in point.grades.items():
+        yield point.row(part=method, **found.metrics())
 
 
 def attention_as_explanation(point: Point) -> Iterator[Row]:

@@ -13,27 +13,33 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from attnlab.evaluation.evaluation_files import read_evaluation
-from attnlab.evaluation.significance import resampled_sums
+from attnlab.evaluation.significance import resampled_sums, scores_of_samples
 from attnlab.files import atomic_file
 from attnlab.studies.measured_rows import MeasuredRows, SentenceCovariances, pairs_of
 from attnlab.studies.measurements import Point
+from attnlab.studies.sentence_counts import SENTENCE_COUNTS, SentenceCounts
 
 SAMPLES = 1000
 SEED = 1  # of the samples
 
 
-def sentence_covariances(points: Sequence[Point], measured: MeasuredRows) -> SentenceCovariances:
+def sentence_covariances(
+    points: Sequence[Point], measured: MeasuredRows, measurement: str
+) -> SentenceCovariances:
     """The covariances of the systems' means over the seeds that learnt.
 
-    Empty where the models were not tested on the same sentences.
+    Empty where the models were not tested on the same sentences, and where the measurement is not
+    one of `SENTENCE_COUNTS`.
 
-    points: evaluated already.
+    points: measured already.
     """
+    count = SENTENCE_COUNTS.get(measurement)
+    if count is None:
+        return SentenceCovariances()
     scores = _ScoresOfSamples()
     for point in points:
         if measured.learnt_by_seed(point.system).get(point.seed, False):
-            scores.add(point)
+            scores.add(count(point))
     if len(scores.test_sets) != 1:
         return SentenceCovariances()
     by_measure = {name: _covariances(means) for name, means in scores.means().items()}
@@ -48,24 +54,23 @@ class _ScoresOfSamples:
         self.sentences = 0
         self._by_measure: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
 
-    def add(self, point: Point) -> None:
-        section = point.experiment.task.report_section()
-        evaluation = read_evaluation(point.evaluated(), section.sentences_file)
-        self.test_sets.add(section.test_set(evaluation))
-        self.sentences = len(evaluation.sentences)
-        (metrics,) = section.metrics_of([evaluation])
-        statistics = {
-            name: metric.statistics(evaluation.sentences)
-            for name, metric in metrics.items()
-            if name in evaluation.metrics
-        }
-        if not statistics:
+    def add(self, model: SentenceCounts) -> None:
+        self.test_sets.add(model.test_set)
+        self.sentences = model.sentences
+        measured = [
+            (system, measure, counts)
+            for system, by_measure in model.by_system.items()
+            for measure, counts in by_measure.items()
+        ]
+        if not measured:
             return
         random = np.random.default_rng(SEED)
-        sums = resampled_sums(list(statistics.values()), SAMPLES, random)
-        for name, of_samples in zip(statistics, sums, strict=True):
-            of_measure = self._by_measure.setdefault(name, {})
-            of_measure.setdefault(point.system, []).append(metrics[name].scores(of_samples))
+        statistics = [counts.statistics for _, _, counts in measured]
+        all_sums = resampled_sums(statistics, SAMPLES, random)
+        for (system, measure, counts), sums in zip(measured, all_sums, strict=True):
+            of_measure = self._by_measure.setdefault(measure, {})
+            scores = scores_of_samples(counts.metric, sums)
+            of_measure.setdefault(system, []).append(scores)
 
     def means(self) -> dict[str, dict[str, NDArray[np.float64]]]:
         """{measure: {system: (B,) the mean over its seeds}}."""

@@ -390,9 +390,7 @@ def measurements_of(
     path: of the study's file. settings: the user's.
     """
     rows = measure(study, points)
-    sentences = SentenceCovariances()
-    if study.measurement == "evaluation":
-        sentences = sentence_covariances(points, study.measured(rows))
+    sentences = sentence_covariances(points, study.measured(rows), study.measurement)
     return Measurements(rows, sentences, conditions(path, points, settings))
 
 

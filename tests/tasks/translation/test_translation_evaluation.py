@@ -17,6 +17,7 @@ from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
 from attnlab.tasks.translation.evaluation import Evaluation, evaluate
+from attnlab.tasks.translation.metrics import metrics_of_references
 from attnlab.tasks.translation.sentence_scores import sentence_scores
 from attnlab.tasks.translation.translator import Translator
 from copier import Copier
@@ -110,6 +111,21 @@ def test_evaluate_keeps_the_maps_of_the_worst_sentences(model, copies, tmp_path)
     assert (examples.typical, examples.worst) == (found.typical, found.worst)
     titles = [each.title for each in found.worst_maps]
     assert [each.title for each in examples.worst_maps] == titles
+
+
+def test_records_of_sentences_have_what_the_metrics_of_references_sum(model, copies) -> None:
+    found = evaluate([model()], GreedySearch(6), copies)
+    metrics = metrics_of_references(found.sentences)
+    assert list(metrics) == [
+        "token_nll", "perplexity", "aer", "alignment_precision", "alignment_recall",
+    ]  # fmt: skip
+    for name, metric in metrics.items():
+        sums = metric.statistics(found.sentences).sum(axis=0, keepdims=True)
+        assert metric.scores(sums)[0] == pytest.approx(found.metrics[name], rel=1e-5)
+    tokens = [sentence["target_tokens"] for sentence in found.sentences]
+    assert tokens == (copies.split("test").target_lengths + 1).tolist()
+    older = [{"hypothesis": sentence["hypothesis"]} for sentence in found.sentences]
+    assert metrics_of_references(older) == {}
 
 
 @pytest.mark.parametrize("n_best", [1, 3])

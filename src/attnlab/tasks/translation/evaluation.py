@@ -55,7 +55,9 @@ class Evaluation:
     signatures: {name: how the number was computed}.
     sentences: one record a sentence, in the split's order; hypotheses.jsonl. Its keys: "source",
         "reference", "hypothesis", "score" (the search's), "source_length" (in tokens, without
-        `<eos>`), "exact", and "n_best" if the search returns more than one hypothesis.
+        `<eos>`), "exact", "nll" (of the reference, in nats), "target_tokens" (of the reference,
+        with `<eos>`), "n_best" if the search returns more than one hypothesis, and "link_counts"
+        (`LinkCounts`) with known alignments.
     by_length: quality by source length, as `metrics.by_length` gives it.
     maps: attention of a few typical sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
@@ -95,9 +97,10 @@ def evaluate(
     """
     report = progress or _report_nothing
     with torch.no_grad(), weights_packed_once():
-        reference_metrics, alignments = _read_references(models, data, report)
+        references = _read_references(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
-        sentences = _decode(model, search, data, report)
+        decoded = _decode(model, search, data, report)
+        sentences = [decoded[row] | references.record(row) for row in range(len(decoded))]
         split = data.split("test")
         typical = example_rows(split, EXAMPLE_MAPS)
         maps = attention_maps(model, search, data, "test", typical)
@@ -106,24 +109,24 @@ def evaluate(
         worst_maps = attention_maps(model, search, data, "test", worst)
 
     hypotheses = [sentence["hypothesis"] for sentence in sentences]
-    references = [sentence["reference"] for sentence in sentences]
+    texts = [sentence["reference"] for sentence in sentences]
     source_lengths = [sentence["source_length"] for sentence in sentences]
     bleu_tokenize = data.info.bleu_tokenize
 
     text_metrics = TextMetrics(bleu_tokenize, ter=True, rouge=data.info.rouge)
-    text_metrics.update(hypotheses, references)
+    text_metrics.update(hypotheses, texts)
     return Evaluation(
-        metrics={**reference_metrics, **text_metrics.compute(), "sentences": len(sentences)},
+        metrics={**references.metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
             **signatures(bleu_tokenize, data.info.rouge),
             "search": _describe_search(search),
             "models": _describe_models(models),
         },
         sentences=sentences,
-        by_length=by_length(source_lengths, hypotheses, references, bleu_tokenize),
+        by_length=by_length(source_lengths, hypotheses, texts, bleu_tokenize),
         maps=maps,
-        alignment_offsets=alignments.offsets(),
-        wrong_links=alignments.wrong_links(),
+        alignment_offsets=references.alignments.offsets(),
+        wrong_links=references.alignments.wrong_links(),
         typical=typical,
         worst=worst,
         worst_maps=worst_maps,
@@ -134,37 +137,68 @@ def _report_nothing(what: str, done: int, total: int) -> None:
     pass
 
 
+@dataclass(frozen=True)
+class _ReadReferences:
+    """What was measured with the references as the decoder's input.
+
+    nll: {row of the split: of its reference, in nats}. target_tokens: {row: of its reference}.
+    """
+
+    metrics: dict[str, float | int | None]
+    alignments: AlignmentStatistics
+    nll: dict[int, float]
+    target_tokens: dict[int, int]
+
+    def record(self, row: int) -> dict[str, Any]:
+        """The keys of a sentence's record."""
+        found = {"nll": self.nll[row], "target_tokens": self.target_tokens[row]}
+        counts = self.alignments.by_sentence.get(row)
+        if counts is None:
+            return found
+        return found | {"link_counts": counts._asdict()}
+
+
 def _read_references(
     models: Sequence[Seq2Seq], data: PreparedData, report: Progress
-) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
-    """Metrics of likelihood, attention and alignment, with the reference as decoder input."""
+) -> _ReadReferences:
+    """Likelihood, attention and alignment, with the reference as decoder input."""
     split = data.split("test")
     device = next(models[0].parameters()).device
     attention = AttentionStatistics().to(device)
     alignments = AlignmentStatistics()
     total_nll = 0.0
-    target_tokens = 0
-    sentences = 0
+    nll_by_row: dict[int, float] = {}
+    tokens_by_row: dict[int, int] = {}
     for batch in _test_batches(models[0], data):
-        nll, weights = read_reference(models, batch)
-        total_nll += nll
-        target_tokens += batch.num_target_tokens
+        token_nll, weights = read_reference(models, batch)
+        total_nll += token_nll.sum().item()
+        rows = batch.rows.tolist()
+        tokens = batch.target_mask.sum(dim=1)  # (B,)
+        nll = _sums_of_sentences(token_nll, batch.target_mask)
+        nll_by_row |= zip(rows, nll.tolist(), strict=True)
+        tokens_by_row |= zip(rows, tokens.tolist(), strict=True)
         attention.update(weights, batch.source_mask, batch.target_mask)
         if weights is not None and data.info.has_alignments:
             alignments.update_batch(weights, batch, data)
-        sentences += len(batch)
-        report("read", sentences, len(split))
+        report("read", len(nll_by_row), len(split))
 
-    token_nll = total_nll / target_tokens
+    target_tokens = sum(tokens_by_row.values())
+    mean_nll = total_nll / target_tokens
     metrics: dict[str, float | int | None] = {
-        "token_nll": token_nll,
-        "perplexity": math.exp(token_nll) if token_nll < _LARGEST_EXPONENT else math.inf,
+        "token_nll": mean_nll,
+        "perplexity": math.exp(mean_nll) if mean_nll < _LARGEST_EXPONENT else math.inf,
         "target_tokens": target_tokens,
         **attention.compute(),
     }
     if data.info.has_alignments:
         metrics |= alignments.metrics()
-    return metrics, alignments
+    return _ReadReferences(metrics, alignments, nll_by_row, tokens_by_row)
+
+
+def _sums_of_sentences(of_tokens: Tensor, mask: Tensor) -> Tensor:
+    """(N,) values of the real tokens of a mask (B, T) -> (B,) their sums."""
+    rows, _ = mask.nonzero(as_tuple=True)  # (N,)
+    return of_tokens.new_zeros(len(mask)).index_add(0, rows, of_tokens)
 
 
 def _decode(
@@ -221,20 +255,20 @@ def _describe_models(models: Sequence[Seq2Seq]) -> str:
     return f"{len(models)}, their probabilities averaged"
 
 
-def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tensor | None]:
-    """Negative log-likelihood of the references, and the attention weights (B, T, S).
+def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Negative log-likelihood of the references' tokens, and the attention weights (B, T, S).
 
-    The likelihood is summed over the real target tokens, in nats. Of several models, M of them, the
-    likelihood of a token is the mean of theirs, and the weights are the mean over those that attend
-    (None where none does), as an ensemble has them.
+    The likelihood is that of each real target token, (N,), in nats. Of several models, M of them,
+    it is the mean of theirs, and the weights are the mean over those that attend (None where none
+    does), as an ensemble has them.
     """
     unrolled = [model(batch) for model in models]
     each_log_probs = [
         _log_probs(model.output, own, batch) for model, own in zip(models, unrolled, strict=True)
     ]
     log_probs = torch.stack(each_log_probs)  # (M, N), N real target tokens
-    nll = -(log_probs.logsumexp(0) - math.log(len(models))).sum()
-    return nll.item(), mean_attention([own.attention_weights for own in unrolled])
+    nll = math.log(len(models)) - log_probs.logsumexp(0)
+    return nll, mean_attention([own.attention_weights for own in unrolled])
 
 
 def _log_probs(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:

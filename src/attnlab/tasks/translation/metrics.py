@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,13 +15,16 @@ from sacrebleu.metrics import BLEU
 from torchmetrics import Metric
 
 from attnlab.data.corpus import RougeUnit
+from attnlab.evaluation.alignments import ALIGNMENT_METRICS
 from attnlab.evaluation.sentence_statistics import (
     ROUGE,
     CorpusMetric,
+    Perplexity,
     Rouge,
     SacrebleuMetric,
     Share,
     TokenErrorRate,
+    TokenNll,
     bleu_metric,
     sacrebleu_metrics,
 )
@@ -212,3 +216,16 @@ def metrics_of_signatures(signatures: Mapping[str, str]) -> dict[str, CorpusMetr
         tokenize=tokenize[1] if tokenize else "13a",
         rouge=unit[1] if unit else None,  # type: ignore[arg-type]
     )
+
+
+def metrics_of_references(sentences: Sequence[Mapping[str, Any]]) -> dict[str, CorpusMetric]:
+    """The metrics with the references as the decoder's input that these records have sums of.
+
+    Records of older evaluations have none.
+    """
+    metrics: dict[str, CorpusMetric] = {}
+    if all("nll" in sentence for sentence in sentences):
+        metrics |= {"token_nll": TokenNll(), "perplexity": Perplexity()}
+    if all("link_counts" in sentence for sentence in sentences):
+        metrics |= ALIGNMENT_METRICS
+    return metrics

@@ -17,7 +17,7 @@ from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram, offset_histogram
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
-from attnlab.tasks.translation.metrics import metrics_of_signatures
+from attnlab.tasks.translation.metrics import metrics_of_references, metrics_of_signatures
 from attnlab.tasks.translation.report.marks import marked_texts
 from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 
@@ -90,12 +90,13 @@ class TranslationSection(ReportSection):
     ) -> list[Mapping[str, CorpusMetric]]:
         # Evaluations that split texts alike share their metrics, because these cache words.
         of_splitting: dict[tuple[str, ...], Mapping[str, CorpusMetric]] = {}
-        found = []
+        found: list[Mapping[str, CorpusMetric]] = []
         for evaluation in evaluations:
             splitting = tuple(evaluation.signatures.get(name, "") for name in _SPLITTING)
             if splitting not in of_splitting:
                 of_splitting[splitting] = metrics_of_signatures(evaluation.signatures)
-            found.append(of_splitting[splitting])
+            of_texts = of_splitting[splitting]
+            found.append({**of_texts, **metrics_of_references(evaluation.sentences)})
         return found
 
     def maps_by_source(self, evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
