@@ -99,7 +99,7 @@ def check_training(experiment: Experiment, data: Prepared) -> None:
     problems = early_monitors(experiment.training, batches, experiment.callbacks)
     if problems:
         raise ExperimentError(problems)
-    if experiment.initial_weights is not None:
+    if experiment.initial_weights is not None or experiment.training.frozen:
         make_module(experiment, data)
 
 

@@ -50,6 +50,8 @@ class Training(ABC):
     average_decay: of an exponential moving average of the weights, what step n keeps of it, at most
         (1 + n) / (10 + n); validation, checkpoints and the final model then have the average; None
         averages nothing.
+    frozen: parts of the model whose weights stay as they begin, by their names in it: `encoder`,
+        `decoder.attention.score`.
     attention_loss: a loss on the attention weights beside the negative log-likelihood; None for
         none.
     """
@@ -72,6 +74,7 @@ class Training(ABC):
     keep_best: PositiveInt
     average_checkpoints: PositiveInt
     average_decay: Annotated[float, Field(gt=0, lt=1)] | None
+    frozen: list[str] = field(default_factory=list, kw_only=True)
     attention_loss: AttentionLoss | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
