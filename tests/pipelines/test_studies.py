@@ -116,6 +116,26 @@ def test_study_with_looks_trains_the_next_seeds_only_where_it_is_open(
     assert result["look"]["why"].startswith("decided at look 1 of 2")
 
 
+@pytest.mark.slow
+def test_setting_is_tuned_for_each_system_with_seeds_of_its_own(
+    command: Command, folder: Path
+) -> None:
+    rates = {"setting": "training.optimizer.lr", "values": [1e-9, 0.01]}
+    tune = {**rates, "by": "token_nll", "seeds": [9]}
+    write_study(folder / "tuned.yaml", tune=tune)
+    succeeded(command("replicate.py", "tuned.yaml", "--seeds", "1"))
+    result = json.loads(Path("runs/studies/tuned/result.json").read_text(encoding="utf-8"))
+    tuned = result["tuned"]
+    assert tuned["headings"] == ["system", "1e-09", "0.01", "chosen"]
+    assert [row[-1] for row in tuned["table"]] == ["0.01 (an end of what was tried)"] * 2
+    with Path("runs/studies/tuned/rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["seed"] for row in rows] == ["1", "1"]
+    # As the trial of another seed with the chosen rate, and not as that with the other one.
+    shown = [float(row[2]) for row in tuned["table"]]
+    assert [float(row["token_nll"]) for row in rows] == pytest.approx(shown, rel=0.1)
+
+
 def differing(first: str, second: str) -> list[str]:
     """The files of a study that differ between two folders of pages."""
     folders = Path(first, "studies", "mine"), Path(second, "studies", "mine")
@@ -277,6 +297,18 @@ MISTAKES = {
         },
         ("mine.yaml",),
         "mine.yaml: expect[0] must be a mapping with says, measure, more, less, ",
+    ),
+    "tuned on its own seeds": (
+        {
+            "tune": {
+                "setting": "training.optimizer.lr",
+                "values": [0.1, 1],
+                "by": "bleu",
+                "seeds": [5, 6],
+            }
+        },
+        ("mine.yaml",),
+        "mine.yaml: tune.seeds must not be seeds of the study (1 to 5), got [5]",
     ),
     "setting": ({}, ("mine.yaml", "training.max_stepz=1"), "did you mean training.max_steps?"),
     "steps": (

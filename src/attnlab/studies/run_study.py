@@ -10,6 +10,7 @@ from pathlib import Path
 from attnlab.studies.measurements import Point
 from attnlab.studies.study import Measurements, Study, measurements_of
 from attnlab.studies.study_sweep import train_as_sweep
+from attnlab.studies.tuning import tuned
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,27 @@ class Run:
 def run_study(study: Study, run: Run) -> Measurements | None:
     """Train what is missing and measure it; None where other parts still train some of it.
 
-    A study with looks trains the seeds of the next look only where the last one did not end it.
+    A study that tunes a setting chooses its values first. A study with looks trains the seeds of
+    the next look only where the last one did not end it.
 
     Raises ExperimentError with every problem, before anything is trained.
     """
-    points = study.points(run.seeds, run.settings)
+    study.points(run.seeds, run.settings)  # whose mistakes are told before a trial is trained
+    trials = study.trials(run.settings)
+    chosen = None
+    if study.tuning is not None:
+        of_trials = [point for trial in trials for point in trial.points]
+        if not _is_trained_by_sweep(run, of_trials):
+            return None
+        chosen = tuned(study.tuning, trials)
+    points = study.points(run.seeds, run.settings, chosen)
     measurements = None
     for count in study.counts_of_seeds(run.seeds):
         of_look = [point for point in points if point.seed < study.first_seed + count]
-        measurements = _measured(study, run, of_look)
-        if measurements is None or not study.looks:
+        if not _is_trained_by_sweep(run, of_look):
+            return None
+        measurements = measurements_of(study, run.path, of_look, run.settings, trials, chosen)
+        if not study.looks:
             break
         look = study.look(measurements.rows, measurements.sentences)
         print(f"{look.seeds} seeds: {look.why}", file=sys.stderr)
@@ -50,11 +62,15 @@ def run_study(study: Study, run: Run) -> Measurements | None:
     return measurements
 
 
-def _measured(study: Study, run: Run, points: Sequence[Point]) -> Measurements | None:
-    if run.of_sweep:
-        train_as_sweep(points, run.of_sweep, run.folder)
-        missing = sum(not point.is_trained for point in points)
-        if missing:  # they are in other parts
-            print(f"{missing} of {len(points)} points are not trained yet, so nothing is measured")
-            return None
-    return measurements_of(study, run.path, points, run.settings)
+def _is_trained_by_sweep(run: Run, points: Sequence[Point]) -> bool:
+    """Train the points by the user's launcher, if there is one; whether nothing of them is missing.
+
+    Without a launcher nothing is trained yet, and nothing is said to be missing.
+    """
+    if not run.of_sweep:
+        return True
+    train_as_sweep(points, run.of_sweep, run.folder)
+    missing = sum(not point.is_trained for point in points)
+    if missing:  # they are in other parts
+        print(f"{missing} of {len(points)} points are not trained yet, so nothing is measured")
+    return missing == 0

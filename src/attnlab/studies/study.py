@@ -10,6 +10,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +53,7 @@ from attnlab.studies.sentence_scatter import (
     sentence_covariances,
     write_covariances,
 )
+from attnlab.studies.tuning import Trial, Tuned, Tuning
 from attnlab.studies.verdicts import (
     LEAST_SEEDS,
     outcomes_of_family,
@@ -78,6 +80,8 @@ class Study:
         single one is primary.
     depends_on: what several primary expectations differ in, such as the score.
     family: studies of the same name are corrected together for their number.
+    tune: the keys of a `Tuning`, a setting that each system has at its best value, chosen on
+        validation; empty for none.
     learnt: {measure: the value from which a seed counts as learnt}; means and differences are over
         those seeds. One measure; empty counts all seeds.
     known: what was known before the run, such as a pilot; empty for nothing.
@@ -99,6 +103,7 @@ class Study:
     expect: list[Expectation] = field(default_factory=list)
     depends_on: str = ""
     family: str = ""
+    tune: dict[str, Any] = field(default_factory=dict)
     learnt: dict[str, float] = field(default_factory=dict)
     known: str = ""
     source: str = ""
@@ -120,6 +125,7 @@ class Study:
                 )
         self._check_expectations()
         self._check_looks()
+        self._check_tuning()
 
     @property
     def threshold(self) -> Learnt | None:
@@ -158,6 +164,27 @@ class Study:
         if len(self.primary) != 1 or self.family:
             raise ValueError("looks need one primary expectation, and no family")
 
+    @cached_property
+    def tuning(self) -> Tuning | None:
+        """Raises ExperimentError for keys or values that are none of a `Tuning`."""
+        if not self.tune:
+            return None
+        try:
+            return Tuning(**bind_settings(self.tune, Tuning))
+        except ExperimentError as error:
+            raise ExperimentError([f"tune.{problem}" for problem in error.problems]) from error
+
+    def _check_tuning(self) -> None:
+        if self.tuning is None:
+            return
+        own = range(self.first_seed, self.first_seed + self.seeds)
+        both = [seed for seed in self.tuning.seeds if seed in own]
+        if both:
+            raise ValueError(
+                f"tune.seeds must not be seeds of the study ({own[0]} to {own[-1]}), got {both}; "
+                "a value that was chosen on a seed flatters it"
+            )
+
     def counts_of_seeds(self, seeds: int | None) -> list[int]:
         """After how many seeds the study is measured, the last one being `seeds` or its own."""
         last = self.seeds if seeds is None else seeds
@@ -193,11 +220,14 @@ class Study:
         # A measurement may add a part: `dot: uniform`.
         return any(f"{system}: ".startswith(f"{known}: ") for known in self.systems)
 
-    def points(self, seeds: int | None, settings: Sequence[str]) -> list[Point]:
+    def points(
+        self, seeds: int | None, settings: Sequence[str], tuned: Tuned | None = None
+    ) -> list[Point]:
         """The experiments, checked before any of them runs.
 
         seeds: how many; None for as many as the study says.
         settings: the user's, in place of those that the systems share.
+        tuned: the values of `tune` that were chosen.
 
         Raises ExperimentError with every problem.
         """
@@ -205,13 +235,25 @@ class Study:
             seeds = self.seeds
         if seeds < 1:
             raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
-        common = ("tracking=none", "chain=false", *self.settings, *settings)
         points = []
         for name, of_system in self.systems.items():
+            own = of_system if tuned is None else [*of_system, tuned.override(name)]
             for seed in range(self.first_seed, self.first_seed + seeds):
-                overrides = [*common, *of_system, f"seed={seed}"]
-                points.append(Point(name, seed, compose(overrides), overrides))
+                points.append(self._point(settings, name, seed, own))
         return points
+
+    def trials(self, settings: Sequence[str]) -> list[Trial]:
+        """The trainings that `tune` needs; none without it."""
+        if self.tuning is None:
+            return []
+        return self.tuning.points(self.systems, partial(self._point, settings))
+
+    def _point(
+        self, settings: Sequence[str], name: str, seed: int, of_system: Sequence[str]
+    ) -> Point:
+        common = ("tracking=none", "chain=false", *self.settings, *settings)
+        overrides = [*common, *of_system, f"seed={seed}"]
+        return Point(name, seed, compose(overrides), overrides)
 
     def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:
         return MeasuredRows(rows, list(self.systems), self.threshold, sentences)
@@ -383,27 +425,41 @@ class Measurements:
 
 
 def measurements_of(
-    study: Study, path: Path, points: Sequence[Point], settings: Sequence[str]
+    study: Study,
+    path: Path,
+    points: Sequence[Point],
+    settings: Sequence[str],
+    trials: Sequence[Trial] = (),
+    tuned: Tuned | None = None,
 ) -> Measurements:
     """Train what is missing, and measure it.
 
-    path: of the study's file. settings: the user's.
+    path: of the study's file. settings: the user's. trials, tuned: of the study's `tune`.
     """
     rows = measure(study, points)
     sentences = sentence_covariances(points, study.measured(rows), study.measurement)
-    return Measurements(rows, sentences, conditions(path, points, settings))
+    found = conditions(path, points, settings, trials)
+    if tuned is not None:
+        found["tuned"] = tuned.record()
+    return Measurements(rows, sentences, found)
 
 
 _CONDITIONS = (
     "run_seeds", "cpu_minutes", "run_settings", "machine", "revision", "began", "registered",
+    "tuned",
 )  # fmt: skip
 
 
-def conditions(path: Path, points: Sequence[Point], settings: Sequence[str]) -> dict[str, Any]:
+def conditions(
+    path: Path, points: Sequence[Point], settings: Sequence[str], trials: Sequence[Trial] = ()
+) -> dict[str, Any]:
     """How a study was run, and when its question was written down.
 
     settings: the user's; where the data lie is left out.
+    trials: what was trained to choose settings.
     """
+    of_trials = [point for trial in trials for point in trial.points]
+    everything = [*of_trials, *points]
     seeds = {point.seed for point in points}
     run_settings = [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings]
     threads = points[0].experiment.hardware.threads
@@ -411,11 +467,11 @@ def conditions(path: Path, points: Sequence[Point], settings: Sequence[str]) -> 
         f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
         f"Python {platform.python_version()}, torch {torch.__version__}"
     )
-    began = min(point.began for point in points)
+    began = min(point.began for point in everything)
     registration = registration_of(path)
     return {
         "run_seeds": len(seeds),
-        "cpu_minutes": sum(point.cpu_minutes for point in points),
+        "cpu_minutes": sum(point.cpu_minutes for point in everything),
         "run_settings": run_settings,
         "machine": machine,
         "revision": git_tags(path.resolve().parent)["git_revision"],

@@ -203,6 +203,8 @@ def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
         parts.append(f"Published: {study.source.strip()}")
     if study.source and study.differs:
         parts.append(f"What differs here: {study.differs.strip()}")
+    if "tuned" in result:
+        parts.append(_tuned(result["tuned"]))
     if study.threshold is not None:
         parts.append(f"A seed has learnt with {study.threshold.shown}.")
 
@@ -217,6 +219,16 @@ def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
         parts.append(table(result["headings"], result["table"]))
     parts.append(f"![{study.title}](studies/{shown.name}/figure.png)")
     return "\n\n".join(part for part in parts if part)
+
+
+def _tuned(found: Mapping[str, Any]) -> str:
+    """What was chosen on validation, and of what."""
+    seeds = ", ".join(map(str, found["seeds"]))
+    words = (
+        f"Each system has `{found['setting']}` at the value whose best validation is best: "
+        f"{found['by']}, mean over the seeds {seeds}."
+    )
+    return f"{words}\n\n{table(found['headings'], found['table'])}"
 
 
 def _with_outcomes(
