@@ -23,6 +23,7 @@ from attnlab.evaluation.attention_statistics import jensen_shannon, total_variat
 from attnlab.evaluation.explanations import (
     METHODS,
     adversarial_attention,
+    depends_on_source,
     grades,
     is_attention_explanation,
     relevances,
@@ -115,8 +116,43 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
     batch = copies.split("test").batch(np.arange(10), model.padding)
     expected.update_batch(relevances(model, batch, ["gradient"])["gradient"], batch, copies)
     graded = grades(model, copies, ["attention", "gradient"], sentences=10)
-    assert graded["gradient"].metrics() == expected.metrics()
+    assert graded["gradient"].every_token.metrics() == expected.metrics()
     assert isinstance(model.encoder, FastEncoder)  # `grades` speeds its model up
+
+
+def test_token_depends_on_the_source_where_another_one_halves_its_probability(
+    tiny_model, copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split, padding = copies.split("test"), Padding("post", "post")
+    batch, others = split.batch(np.arange(2), padding), split.batch(np.array([1, 0]), padding)
+    own = torch.full(batch.target_output.shape, -1.0)
+    falls = torch.tensor([math.log(2) + 1e-5, math.log(2) - 1e-5, -3.0])[: own.shape[1]]
+
+    def log_probs(model: Any, asked: Any) -> torch.Tensor:
+        is_own = torch.equal(asked.source, batch.source)
+        return (
+            own if is_own else own - torch.nn.functional.pad(falls, (0, own.shape[1] - len(falls)))
+        )
+
+    monkeypatch.setattr("attnlab.evaluation.explanations._log_probs", log_probs)
+    found = depends_on_source(tiny_model(), batch, others)
+    assert found[:, :2].tolist() == [[True, False]] * 2
+    assert not found[:, 2:].any()
+
+
+def test_grades_of_dependent_tokens_count_their_links_alone(copies) -> None:
+    batch = copies.split("test").batch(np.arange(24), Padding("post", "post"))
+    known = torch.eye(batch.source.shape[1]).expand(24, -1, -1)
+    first = torch.zeros_like(batch.target_mask)
+    first[:, 0] = True
+    # Right for the first token, wrong for all others.
+    wrong_behind = torch.cat([known[:, :1], known[:, 1:].roll(1, dims=2)], dim=1)
+    every_token, dependent = AlignmentStatistics(), AlignmentStatistics()
+    every_token.update_batch(wrong_behind, batch, copies)
+    dependent.update_batch(wrong_behind, batch, copies, first)
+    assert dependent.metrics()["alignment_precision"] == 1
+    assert every_token.metrics()["alignment_precision"] < 0.9
+    assert [counts.sure for counts in dependent.by_sentence.values()] == [1] * 24
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])

@@ -112,8 +112,13 @@ class AlignmentStatistics:
         self._linked: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
 
-    def update_batch(self, weights: Tensor, batch: Batch, data: PreparedData) -> None:
-        """Add a batch of the test split: weights (B, T, S) of tokens, pads included."""
+    def update_batch(
+        self, weights: Tensor, batch: Batch, data: PreparedData, counted: Tensor | None = None
+    ) -> None:
+        """Add a batch of the test split: weights (B, T, S) of tokens, pads included.
+
+        counted: (B, T), the target tokens whose links count; None counts all.
+        """
         split = data.split("test")
         for i, row in enumerate(batch.rows.tolist()):
             target_mask = batch.target_mask[i]
@@ -121,6 +126,10 @@ class AlignmentStatistics:
             matrix = weights[i][target_mask][:, source_mask].float().cpu().numpy()
             sure = split.links("sure", row)
             possible = split.links("possible", row)
+            if counted is not None:
+                is_counted = counted[i][target_mask].cpu().numpy()
+                sure = sure[is_counted[sure[:, 0]]]
+                possible = possible[is_counted[possible[:, 0]]]
 
             words = split.words(row)
             if words is None:
@@ -129,7 +138,7 @@ class AlignmentStatistics:
                 self.update(row, matrix, sure, possible, tokens)
             else:
                 sentence = between_words(matrix, sure, possible, words, split.target_text(row))
-                self.update(row, *sentence, complete=True)
+                self.update(row, *sentence, complete=counted is None)
 
     def update(
         self,

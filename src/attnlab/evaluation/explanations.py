@@ -6,6 +6,7 @@ Axes: B batch, S source, T target, N target tokens of the batch, E embedding, D 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -19,8 +20,8 @@ from torch.nn.functional import cross_entropy
 
 from attnlab.batch import EOS, PAD, Batch, LabelledBatch
 from attnlab.data.prepared import PreparedData
-from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_statistics import jensen_shannon, total_variation
+from attnlab.evaluation.grades import Grades
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import count_positions, rows_of
 from attnlab.model.classifier import Classifier
@@ -76,24 +77,38 @@ def grades(
     methods: Sequence[str],
     sentences: int = 500,
     steps: int = 20,
-) -> dict[str, AlignmentStatistics]:
+) -> dict[str, Grades]:
     """For each method, how its most relevant source tokens agree with the known alignments.
 
-    Measured on the first sentences of the test split. `metrics()["aer"]` is the alignment error
-    rate, and `metrics()["alignment_precision"]` the precision at 1 over the target tokens that have
-    links.
+    Measured on the first sentences of the test split.
     """
     speed_up(model)
     split = data.split("test")
     device = next(model.parameters()).device
-    found = {method: AlignmentStatistics() for method in methods}
+    found = {method: Grades() for method in methods}
     count = min(sentences, len(split))
     for start in range(0, count, _BATCH_SIZE):
         rows = np.arange(start, min(start + _BATCH_SIZE, count))
         batch = split.batch(rows, model.padding).to(device)
+        others = split.batch((rows + 1) % count, model.padding).to(device)
+        dependent = depends_on_source(model, batch, others)
         for method, relevance in relevances(model, batch, methods, steps).items():
-            found[method].update_batch(relevance, batch, data)
+            found[method].every_token.update_batch(relevance, batch, data)
+            found[method].dependent.update_batch(relevance, batch, data, dependent)
     return found
+
+
+@torch.no_grad()
+def depends_on_source(model: Seq2Seq, batch: Batch, others: Batch) -> Tensor:
+    """(B, T): the target tokens that are at most half as likely under the source of another row.
+
+    The model must be in evaluation mode; the reference is the decoder's input.
+
+    others: whose sources the rows get, with the rows' own targets.
+    """
+    exchanged = replace(batch, source=others.source, source_mask=others.source_mask)
+    fall = _log_probs(model, batch) - _log_probs(model, exchanged)  # (B, T), in nats
+    return (fall >= math.log(2)) & batch.target_mask
 
 
 def _relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -> Tensor:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
-from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.evaluation_files import read_history
+from attnlab.evaluation.grades import Grades
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, point_of, set_up
@@ -97,7 +97,7 @@ class Point:
         return written
 
     @cached_property
-    def grades(self) -> dict[str, AlignmentStatistics]:
+    def grades(self) -> dict[str, Grades]:
         """How each method of explanation agrees with the known alignments of test sentences."""
         from attnlab.evaluation.explanations import METHODS, grades
         from attnlab.model.model_folder import load_model
@@ -161,12 +161,13 @@ def evaluation(point: Point) -> Iterator[Row]:
 
 
 def _shares_of_offsets(rows: Sequence[Row]) -> dict[str, float]:
-    """{`offset -1`: its share} of the three offsets around the right token."""
+    """{`offset -1`: its share} of the three offsets around the right token, and `within 1`."""
     counts = {row["offset"]: row["tokens"] for row in rows}
     total = sum(counts.values())
     if total == 0:  # without attention
         return {}
-    return {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1)}
+    shares = {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1)}
+    return shares | {"within 1": sum(shares.values())}
 
 
 def by_length(point: Point) -> Iterator[Row]:
@@ -234,7 +235,8 @@ def interventions(point: Point) -> Iterator[Row]:
 def explanations(point: Point) -> Iterator[Row]:
     """How the most relevant source token of each target token agrees with the known alignments.
 
-    It is measured for each method of explanation, on 200 sentences of the test split.
+    It is measured for each method of explanation, on 200 sentences of the test split, over all
+    tokens and over those that depend on the source.
     """
     for method, found in point.grades.items():
         yield point.row(part=method, **found.metrics())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from attnlab.evaluation.alignments import ALIGNMENT_METRICS, statistics_of_links
 from attnlab.evaluation.corpus_metric import CorpusMetric, Rows
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_evaluation
+from attnlab.evaluation.grades import DEPENDENT
 from attnlab.studies.measured_rows import at_place
 from attnlab.studies.measurements import GRADED_SENTENCES, Point
 from attnlab.tasks.translation.metrics import text_metrics
@@ -94,10 +95,12 @@ def of_explanations(point: Point) -> SentenceCounts:
     references = [split.target_text(row) for row in graded]
     by_system = {}
     for method, grades in point.grades.items():
-        statistics = statistics_of_links(grades.by_sentence[row] for row in graded)
-        by_system[point.part(method)] = {
-            name: Counts(metric, statistics) for name, metric in ALIGNMENT_METRICS.items()
-        }
+        of_method: dict[str, Counts] = {}
+        for prefix, found in (("", grades.every_token), (DEPENDENT, grades.dependent)):
+            statistics = statistics_of_links(found.by_sentence[row] for row in graded)
+            for name, metric in ALIGNMENT_METRICS.items():
+                of_method[f"{prefix}{name}"] = Counts(metric, statistics)
+        by_system[point.part(method)] = of_method
     return SentenceCounts(_digest(sources, references), len(sources), by_system)
 
 
