@@ -59,6 +59,7 @@ if __name__ == "__main__":
         from attnlab.studies.judge_all import judge_all
         from attnlab.studies.run_study import Run, run_study
         from attnlab.studies.study import (
+            check_rows,
             find_study,
             judge,
             read_measurements,
@@ -77,6 +78,7 @@ if __name__ == "__main__":
         folder = arguments.into / "studies" / path.stem
         if arguments.judge:
             measurements = read_measurements(folder)
+            check_rows(study, path, measurements)
         else:
             settings = [text for text in arguments.settings if not is_of_sweep(text)]
             of_sweep = [text for text in arguments.settings if is_of_sweep(text)]

@@ -76,7 +76,7 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     result = json.loads(Path("first/studies/mine/result.json").read_text(encoding="utf-8"))
     (expectation,) = result["expectations"]
     assert expectation[1] == "token NLL"
-    assert expectation[3:5] == ["above 0", "Welch's t, 2 seeds"]
+    assert expectation[3:5] == ["above 0", "Welch's t, 2 seeds, 40 sentences"]
     assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
     assert (result["run_seeds"], result["verdict"], len(result["table"])) == (
         2,
@@ -94,6 +94,14 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     shutil.copytree("first", "third")
     succeeded(command("replicate.py", "mine.yaml", "--into", "third", "--judge"))
     assert differing("first", "third") == []
+    write_study(folder / "mine.yaml", first_seed=7)
+    anew = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
+    assert anew.code == 1
+    assert "their seeds begin at 1, those of the study at 7; run it anew" in anew.err
+    write_study(folder / "mine.yaml", systems={"none": ["model/attention=none"], "general": []})
+    anew = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
+    assert "they were trained with other systems, settings or seeds; run it anew" in anew.err
+    write_study(folder / "mine.yaml")
     Path("third/studies/mine/rows.csv").unlink()
     refused = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
     assert refused.code == 1

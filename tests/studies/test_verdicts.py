@@ -315,18 +315,21 @@ def test_family_is_corrected_on_the_page_of_all_studies() -> None:
     assert verdicts["close"].outcomes == ["undecided"]
 
 
-def test_page_lists_studies_that_were_not_run() -> None:
-    page = study_page(KINDS["claims"], [ShownStudy("some_claim", study(), result={})])
-    assert "| Some claim | not run | – | – | – |" in page
-    assert "## Some claim" not in page
+def test_page_asks_the_questions_of_studies_that_were_not_run() -> None:
+    asked = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]}).study
+    page = study_page(KINDS["claims"], [ShownStudy("some_claim", asked, result={})])
+    assert "| [Some claim](#some_claim) | not run | – | – | – |" in page
+    assert '<a id="some_claim"></a>\n## Some claim\n\n**Not run.**' in page
+    assert "| **good is better** | BLEU |" in page
 
 
 def test_page_does_not_show_an_answer_to_another_question() -> None:
     found = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]})
     other = ShownStudy(found.name, found.study, found.result, is_judged=False)
     page = study_page(KINDS["claims"], [other])
-    assert "| Some claim | asked otherwise, not judged anew | – | – | – |" in page
-    assert "## Some claim" not in page
+    assert "| [Some claim](#some_claim) | asked anew, not run anew | – | – | – |" in page
+    assert "**Asked anew, and not run anew.**" in page
+    assert "+10.00" not in page
 
 
 def test_page_says_what_was_known_before_and_marks_what_decides() -> None:

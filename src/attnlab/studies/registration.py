@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,9 @@ _REGISTERED = (
     "systems", "settings", "seeds", "first_seed", "looks", "measurement", "expect", "published",
     "learnt", "depends_on", "comparable", "tune",
 )  # fmt: skip
+
+# Of these, what the rows follow from; the rest judges them.
+_TRAINED = ("systems", "settings", "first_seed", "measurement", "tune")
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,22 @@ def registration_of(path: Path) -> Registration:
 
 def digest_of(text: str) -> str:
     """A digest of what a study's file registers; empty for a text that is no study."""
+    return _digest(text, _REGISTERED)
+
+
+def digest_of_training(text: str) -> str:
+    """A digest of what a study's file trains and measures; empty for a text that is no study."""
+    return _digest(text, _TRAINED)
+
+
+def _digest(text: str, keys: Sequence[str]) -> str:
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError:
         return ""
     if not isinstance(content, Mapping):
         return ""
-    registered = {name: _asked(name, content[name]) for name in _REGISTERED if name in content}
+    registered = {name: _asked(name, content[name]) for name in keys if name in content}
     canonical = json.dumps(registered, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

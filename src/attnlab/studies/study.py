@@ -47,7 +47,7 @@ from attnlab.studies.measured_rows import (
     SentenceCovariances,
 )
 from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
-from attnlab.studies.registration import digest_of, registration_of
+from attnlab.studies.registration import digest_of, digest_of_training, registration_of
 from attnlab.studies.sentence_scatter import (
     read_covariances,
     sentence_covariances,
@@ -446,7 +446,7 @@ def measurements_of(
 
 _CONDITIONS = (
     "run_seeds", "cpu_minutes", "run_settings", "machine", "revision", "began", "registered",
-    "tuned",
+    "tuned", "trained",
 )  # fmt: skip
 
 
@@ -476,6 +476,7 @@ def conditions(
         "machine": machine,
         "revision": git_tags(path.resolve().parent)["git_revision"],
         "began": began.isoformat(timespec="seconds"),
+        "trained": digest_of_training(path.read_text(encoding="utf-8")),
         "registered": {
             "digest": registration.digest,
             "commit": registration.commit,
@@ -489,6 +490,26 @@ def write_measurements(measurements: Measurements, folder: Path) -> None:
     with atomic_file(folder / ROWS) as temporary:
         pd.DataFrame(measurements.rows).to_csv(temporary, index=False)
     write_covariances(measurements.sentences, folder / SENTENCES)
+
+
+def check_rows(study: Study, path: Path, measurements: Measurements) -> None:
+    """Raise ExperimentError where rows were not measured of what the study trains now.
+
+    path: of the study's file.
+    """
+    trained_now = digest_of_training(path.read_text(encoding="utf-8"))
+    problem = ""
+    if measurements.conditions.get("trained", trained_now) != trained_now:
+        problem = "they were trained with other systems, settings or seeds"
+    seeds = {int(row["seed"]) for row in measurements.rows}
+    if min(seeds) != study.first_seed:
+        problem = f"their seeds begin at {min(seeds)}, those of the study at {study.first_seed}"
+    if ("tuned" in measurements.conditions) != (study.tuning is not None):
+        problem = "a setting was tuned for one of both alone"
+    if problem:
+        raise ExperimentError(
+            f"the rows of {path.stem} do not answer what it asks now: {problem}; run it anew"
+        )
 
 
 def judge(study: Study, path: Path, measurements: Measurements, folder: Path) -> dict[str, Any]:

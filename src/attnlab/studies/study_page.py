@@ -1,6 +1,6 @@
 """The Markdown pages of claims and replications.
 
-Each has a table of all of them, and a section for each that was run.
+Each has a table of all of them, and a section for each: what was found, or what is asked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from attnlab.studies.expectations import Finding, Outcome, finding_of_p
 from attnlab.studies.registration import digest_of
 from attnlab.studies.study import Study, read_study
 from attnlab.studies.verdicts import outcomes_of_family
+from attnlab.tasks.saved import measure_named
 
 
 @dataclass(frozen=True)
@@ -171,20 +172,48 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
         ["study", "verdict", "known before", "seeds", "CPU minutes"],
         [_summary_row(shown, verdicts) for shown in studies],
     )
-    sections = [_section(kind, shown, verdicts[shown.name]) for shown in studies if shown.was_run]
+    sections = []
+    for shown in studies:
+        if shown.was_run:
+            sections.append(_section(kind, shown, verdicts[shown.name]))
+        else:
+            sections.append(_open_question(kind, shown))
     parts = [f"# {kind.title}", kind.rule, figures, summary, *sections]
     return "\n\n".join(parts) + "\n"
 
 
 def _summary_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
     """The row of a study in the table of all of them."""
-    title, result = shown.study.title, shown.result
+    result = shown.result
+    link = f"[{shown.study.title}](#{shown.name})"
     if not shown.was_run:
-        reason = "not run" if shown.is_judged or not result else "asked otherwise, not judged anew"
-        return [title, reason, "–", "–", "–"]
-    link = f"[{title}](#{shown.name})"
+        reason = "asked anew, not run anew" if result else "not run"
+        return [link, reason, "–", "–", "–"]
     known = "yes" if _known_before(shown) else "no"
     return [link, verdicts[shown.name].words, known, str(result["run_seeds"]), shown.cpu_minutes]
+
+
+def _heading(shown: ShownStudy) -> str:
+    """The title, with the name that links lead to."""
+    return f'<a id="{shown.name}"></a>\n## {shown.study.title}'
+
+
+def _open_question(kind: Kind, shown: ShownStudy) -> str:
+    """What is asked, of a study that was not run, or was run with another question."""
+    study = shown.study
+    state = "Asked anew, and not run anew" if shown.result else "Not run"
+    parts = [_heading(shown), f"**{state}.**", study.text.strip()]
+    if study.known:
+        parts.append(f"Known before: {study.known.strip()}")
+    if study.source:
+        parts.append(f"Published: {study.source.strip()}")
+    if study.expect:
+        rows = []
+        for expected in study.expect:
+            says = f"**{expected.says}**" if expected in study.primary else expected.says
+            rows.append([says, measure_named(expected.measure).label])
+        parts.append(table([kind.effect, "measure"], rows))
+    return "\n\n".join(parts)
 
 
 def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
@@ -193,7 +222,7 @@ def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
     # What was found was written for the planned seeds.
     found = study.found if result["run_seeds"] == study.seeds else ""
     parts = [
-        f'<a id="{shown.name}"></a>\n## {study.title}',
+        _heading(shown),
         f"**{verdict.words.capitalize()}.** {found}".strip(),
         study.text.strip(),
         _how_it_was_run(shown),
