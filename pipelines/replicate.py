@@ -56,15 +56,12 @@ if __name__ == "__main__":
     )
     arguments = parser.parse_intermixed_args()
     with report_user_errors():
-        from attnlab.studies.judge_all import judge_all
+        from attnlab.studies.judging import judge, judge_all, show_result
         from attnlab.studies.run_study import Run, run_study
-        from attnlab.studies.study import (
+        from attnlab.studies.study import find_study, read_study
+        from attnlab.studies.study_files import (
             check_rows,
-            find_study,
-            judge,
             read_measurements,
-            read_study,
-            show_result,
             write_measurements,
         )
         from attnlab.studies.study_page import write_page

@@ -16,6 +16,7 @@ from attnlab.studies.expectations import Expectation, Outcome, Published, Reache
 from attnlab.studies.measured_rows import Learnt, MeasuredRows, SentenceCovariances
 from attnlab.studies.study import Study
 from attnlab.studies.study_page import KINDS, ShownStudy, study_page, verdicts_of
+from attnlab.studies.study_result import look_of, result_of
 from attnlab.studies.verdicts import outcomes_of_family, verdict_on_claim, verdict_on_replication
 
 Row = dict[str, Any]
@@ -284,7 +285,7 @@ def test_table_has_the_share_that_learnt_and_cuts_intervals_at_the_range() -> No
     systems = {name: [] for name in ("steady", "collapsing")}
     judged = study(systems=systems, learnt={"bleu": 20.0})
     found = rows(steady=[99, 100, 93, 100], collapsing=[30, 31, 2, 31])
-    result = judged.result(found)
+    result = result_of(judged, found)
     assert result["headings"] == ["system", "seeds that learnt", "BLEU ↑"]
     assert result["table"][0][1] == "4 of 4 (0.40 to 1.00)"
     assert result["table"][0][2].endswith("to 100.00; median 99.50)")
@@ -296,7 +297,7 @@ def shown(name: str, values: dict[str, list[float]], **settings: Any) -> ShownSt
     expect = [Expectation("good is better", "bleu", "good", "bad")]
     judged = study(expect=expect, **settings)
     conditions = {"run_seeds": 3, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
-    return ShownStudy(name, judged, judged.result(rows(**values)) | conditions)
+    return ShownStudy(name, judged, result_of(judged, rows(**values)) | conditions)
 
 
 def test_family_is_corrected_on_the_page_of_all_studies() -> None:
@@ -354,7 +355,7 @@ def test_page_of_a_registered_study_names_the_commit() -> None:
 
 
 def test_mean_of_seeds_that_all_agree_has_no_interval() -> None:
-    result = study(systems={"still": []}).result(rows(still=[31, 31, 31]))
+    result = result_of(study(systems={"still": []}), rows(still=[31, 31, 31]))
     assert result["table"] == [["still", "31.00"]]
 
 
@@ -374,29 +375,29 @@ def drawn(seeds: int, lead: float) -> list[Row]:
 
 
 def test_study_ends_at_the_look_that_decides_it() -> None:
-    look = looking().look(drawn(6, lead=5.0), SentenceCovariances())
+    look = look_of(looking(), drawn(6, lead=5.0), SentenceCovariances())
     assert look.ends
     assert look.why.startswith("decided at look 2 of 3")
 
 
 def test_first_look_needs_far_more_than_one_in_twenty() -> None:
     found = rows(good=[30, 31, 32], bad=[28, 28.2, 27.8])
-    look = looking().look(found, SentenceCovariances())
+    look = look_of(looking(), found, SentenceCovariances())
     assert not look.ends
     assert look.level is not None
     assert look.level < 0.001
-    assert looking().result(found)["verdict"] == "undecided"
-    assert study(expect=looking().expect).result(found)["verdict"] == "holds"
+    assert result_of(looking(), found)["verdict"] == "undecided"
+    assert result_of(study(expect=looking().expect), found)["verdict"] == "holds"
 
 
 def test_study_that_would_hardly_be_decided_is_given_up() -> None:
-    look = looking().look(drawn(6, lead=0.0), SentenceCovariances())
+    look = look_of(looking(), drawn(6, lead=0.0), SentenceCovariances())
     assert look.ends
     assert look.why.startswith("given up at look 2 of 3")
 
 
 def test_last_look_ends_a_study() -> None:
-    look = looking().look(drawn(9, lead=0.9), SentenceCovariances())
+    look = look_of(looking(), drawn(9, lead=0.9), SentenceCovariances())
     assert look.ends
     assert look.seeds == 9
 
@@ -404,8 +405,8 @@ def test_last_look_ends_a_study() -> None:
 def test_seeds_between_two_looks_decide_nothing() -> None:
     judged = looking()
     found = drawn(7, lead=9.0)
-    assert not judged.look(found, SentenceCovariances()).ends
-    assert judged.result(found)["verdict"] == "undecided"
+    assert not look_of(judged, found, SentenceCovariances()).ends
+    assert result_of(judged, found)["verdict"] == "undecided"
     assert judged.counts_of_seeds(7) == [7]
     assert judged.counts_of_seeds(None) == [3, 6, 9]
     assert judged.counts_of_seeds(6) == [3, 6]
@@ -428,7 +429,7 @@ def test_looks_that_could_not_be_judged_are_refused(settings: dict[str, Any], me
 def test_page_shows_the_look_that_ended_a_study() -> None:
     judged = looking()
     conditions = {"run_seeds": 6, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
-    result = judged.result(drawn(6, lead=5.0)) | conditions
+    result = result_of(judged, drawn(6, lead=5.0)) | conditions
     page = study_page(KINDS["claims"], [ShownStudy("some_claim", judged, result)])
     assert "It was decided at look 2 of 3, at a level of" in page
     assert "| holds |" in page

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.studies.measurements import Point
-from attnlab.studies.study import Measurements, Study, measurements_of
+from attnlab.studies.study import Study
+from attnlab.studies.study_files import Measurements, measurements_of
+from attnlab.studies.study_result import look_of
 from attnlab.studies.study_sweep import train_as_sweep
 from attnlab.studies.tuning import tuned
 
@@ -55,7 +57,7 @@ def run_study(study: Study, run: Run) -> Measurements | None:
         measurements = measurements_of(study, run.path, of_look, run.settings, trials, chosen)
         if not study.looks:
             break
-        look = study.look(measurements.rows, measurements.sentences)
+        look = look_of(study, measurements.rows, measurements.sentences)
         print(f"{look.seeds} seeds: {look.why}", file=sys.stderr)
         if look.ends:
             break

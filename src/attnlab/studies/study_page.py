@@ -16,6 +16,7 @@ from attnlab.project import STUDIES, pipeline_command
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p
 from attnlab.studies.registration import digest_of
 from attnlab.studies.study import Study, read_study
+from attnlab.studies.study_result import outcomes_of, verdict_of
 from attnlab.studies.verdicts import outcomes_of_family
 from attnlab.tasks.saved import measure_named
 
@@ -116,15 +117,15 @@ def verdicts_of(studies: Sequence[ShownStudy]) -> dict[str, Verdict]:
     for members in families.values():
         if members[0].study.looks:  # it is in no family
             (member,) = members
-            of_looks = member.study.outcomes(member.result, member.findings)
-            words = member.study.verdict(member.result, of_looks)
+            of_looks = outcomes_of(member.study, member.result, member.findings)
+            words = verdict_of(member.study, member.result, of_looks)
             verdicts[member.name] = Verdict(words, of_looks)
             continue
         findings = [finding for member in members for finding in member.findings]
         outcomes = iter(outcomes_of_family(findings))
         for member in members:
             of_member = [next(outcomes) for _ in member.findings]
-            words = member.study.verdict(member.result, of_member)
+            words = verdict_of(member.study, member.result, of_member)
             verdicts[member.name] = Verdict(words, of_member)
     return verdicts
 

@@ -1,0 +1,63 @@
+"""The figure of a study: curves over places, or an interval for each system."""
+
+from __future__ import annotations
+
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+
+from attnlab.evaluation.measures import Measure
+from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
+from attnlab.studies.expectations import mean_ends
+from attnlab.studies.measured_rows import MeasuredRows, Rows
+from attnlab.studies.measurements import AXES
+from attnlab.studies.study import Study
+from attnlab.tasks.saved import measure_named
+
+
+def figure_of(study: Study, rows: Rows) -> Figure:
+    """Curves where the rows have places, else intervals: a panel for each measure."""
+    if study.measurement in AXES:
+        return seeded_panels(_curves(study, rows), AXES[study.measurement])
+    return interval_panels(_intervals(study, study.measured(rows)))
+
+
+def _intervals(study: Study, measured: MeasuredRows) -> dict[str, list[SystemInterval]]:
+    """{heading of a measure: an interval for each system}."""
+    panels: dict[str, list[SystemInterval]] = {}
+    for measure in map(measure_named, study.measures):
+        for number, name in enumerate(measured.systems):
+            interval = _shown_interval(measured, name, measure, number)
+            if interval is not None:
+                panels.setdefault(measure.heading, []).append(interval)
+    return panels
+
+
+def _curves(study: Study, rows: Rows) -> dict[str, list[SeededCurve]]:
+    """{heading of a measure: a curve for each system}."""
+    panels: dict[str, list[SeededCurve]] = {}
+    for measure in map(measure_named, study.measures):
+        for number, name in enumerate(study.measured(rows).systems):
+            curve = _shown_curve(rows, name, measure, number)
+            panels.setdefault(measure.heading, []).append(curve)
+    return panels
+
+
+def _shown_interval(
+    measured: MeasuredRows, system: str, measure: Measure, number: int
+) -> SystemInterval | None:
+    """None where no seed learnt. number: of the system, which selects its colour."""
+    of_seeds = measured.by_seed(system, measure.name).values()
+    values = [measure.factor * value for value in of_seeds]
+    if not values:
+        return None
+    low, high = mean_ends(values) or (None, None)
+    mean = sum(values) / len(values)
+    return SystemInterval(system, values, mean, low, high, note="", number=number)
+
+
+def _shown_curve(rows: Rows, system: str, measure: Measure, number: int) -> SeededCurve:
+    """number: of the system, which selects its colour."""
+    of_system = pd.DataFrame([row for row in rows if row["system"] == system])
+    by_seed = of_system.pivot(index="seed", columns="at", values=measure.name)
+    places = by_seed.columns.tolist()
+    return SeededCurve(system, places, measure.factor * by_seed.to_numpy(float), number)
