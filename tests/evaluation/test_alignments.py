@@ -100,7 +100,12 @@ def test_wrong_links_are_counted_by_target_token_the_most_wrong_first() -> None:
 
 def test_precision_and_recall_follow_their_formulas() -> None:
     assert measured(MIXED).metrics() == pytest.approx(
-        {"aer": 1 - (1 + 2) / (3 + 2), "alignment_precision": 2 / 3, "alignment_recall": 1 / 2}
+        {
+            "aer": 1 - (1 + 2) / (3 + 2),
+            "alignment_precision": 2 / 3,
+            "alignment_recall": 1 / 2,
+            "alignment_mass": (0.8 + 0.6 + 0.2 + 0.0) / 3,
+        }
     )
 
 
@@ -110,7 +115,12 @@ def test_complete_sentence_counts_target_words_without_a_link() -> None:
     statistics.update(0, weights, sure, possible, "abcd", complete=True)
     statistics.update(1, weights, [], [], "abcd", complete=True)  # has no gold alignment
     assert statistics.metrics() == pytest.approx(
-        {"aer": 1 - (1 + 2) / (4 + 2), "alignment_precision": 2 / 4, "alignment_recall": 1 / 2}
+        {
+            "aer": 1 - (1 + 2) / (4 + 2),
+            "alignment_precision": 2 / 4,
+            "alignment_recall": 1 / 2,
+            "alignment_mass": (0.8 + 0.6 + 0.2 + 0.0) / 3,
+        }
     )
 
 

@@ -106,7 +106,9 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
     perfect, shifted, expected = (AlignmentStatistics() for _ in range(3))
     perfect.update_batch(known, batch, copies)
     shifted.update_batch(known.roll(1, dims=1), batch, copies)
-    assert perfect.metrics() == {"aer": 0, "alignment_precision": 1, "alignment_recall": 1}
+    assert perfect.metrics() == {
+        "aer": 0, "alignment_precision": 1, "alignment_recall": 1, "alignment_mass": 1,
+    }  # fmt: skip
     assert shifted.metrics()["aer"] > 0.5
     sizes = {
         f"{side}_vocabulary_size": getattr(copies, f"{side}_tokenizer").size
@@ -117,6 +119,7 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
     expected.update_batch(relevances(model, batch, ["gradient"])["gradient"], batch, copies)
     graded = grades(model, copies, ["attention", "gradient"], sentences=10)
     assert graded["gradient"].every_token.metrics() == expected.metrics()
+    assert "alignment_mass" not in graded["gradient"].metrics()  # relevances are no weights
     assert isinstance(model.encoder, FastEncoder)  # `grades` speeds its model up
 
 

@@ -88,11 +88,11 @@ def test_models_that_were_tested_on_other_sentences_have_no_common_scatter(
 
 
 def test_sample_without_links_gets_the_mean_of_the_others() -> None:
-    links = statistics_of_links([LinkCounts(4, 4, 3, 3), LinkCounts(4, 4, 1, 1)])
-    sums = np.stack([links[0], links[1], np.zeros(4)])
+    links = statistics_of_links([LinkCounts(4, 4, 3, 3, 4, 2.0), LinkCounts(4, 4, 1, 1, 4, 1.0)])
+    sums = np.stack([links[0], links[1], np.zeros(6)])
     found = scores_of_samples(ALIGNMENT_METRICS["aer"], sums)
     assert found == pytest.approx([0.25, 0.75, 0.5])
-    assert np.isnan(scores_of_samples(ALIGNMENT_METRICS["aer"], np.zeros((2, 4)))).all()
+    assert np.isnan(scores_of_samples(ALIGNMENT_METRICS["aer"], np.zeros((2, 6)))).all()
 
 
 def test_likelihood_is_a_mean_over_tokens_and_perplexity_its_exponential() -> None:

@@ -29,6 +29,7 @@ from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
 from attnlab.model.scopes import GlobalScope, LocalM, LocalP
+from attnlab.training.attention_losses.aligned_mass import AlignedMass
 from attnlab.training.attention_losses.attention_loss import (
     AttentionLoss,
     Looks,
@@ -131,6 +132,18 @@ def test_impermissible_mass_is_the_weight_of_the_named_words(padding):
             masses = zip(source[row].tolist(), looks.weights[row, t].tolist(), strict=True)
             mass = sum(w for token, w in masses if token in (he, she))
             expected -= math.log(1 - mass)
+    assert loss.summed(looks).item() == pytest.approx(expected, abs=1e-12)
+
+
+@BOTH_SIDES
+def test_aligned_mass_is_the_weight_of_the_linked_tokens(padding):
+    looks = looks_of(padding)
+    expected = 0.0
+    for row in range(B):
+        for t in looks.target_mask[row].nonzero()[:, 0].tolist():
+            places = zip(looks.linked[row, t].tolist(), looks.weights[row, t].tolist(), strict=True)
+            expected -= math.log(1 - sum(weight for is_linked, weight in places if is_linked))
+    loss = AlignedMass(weight=1.0, links="sure")
     assert loss.summed(looks).item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -251,6 +264,7 @@ ON_HARD_WEIGHTS = [
     (guided("cross_entropy"), False, True),
     (guided("product"), False, True),
     (ImpermissibleMass(weight=1.0, tokens=["he"]), False, True),
+    (AlignedMass(weight=1.0, links="sure"), False, True),
     (Entropy(weight=0.1), False, False),
 ]
 
@@ -275,6 +289,8 @@ def test_what_a_loss_says_of_hard_weights_is_true(loss, learns, learns_by_noise)
     wrong = torch.zeros(B, T, S, dtype=torch.float64)
     if isinstance(loss, ImpermissibleMass):
         wrong[torch.isin(looks.source, loss._ids).unsqueeze(1).expand(B, T, S)] = 2.0
+    elif isinstance(loss, AlignedMass):
+        wrong[looks.linked] = 2.0
     else:
         wrong[~looks.linked & looks.source_mask.unsqueeze(1)] = 2.0
     # Equal scores, one of which is noise.
@@ -292,7 +308,7 @@ def test_what_a_loss_says_of_hard_weights_is_true(loss, learns, learns_by_noise)
 
 
 def test_losses_have_files():
-    assert {"entropy", "guided_alignment", "impermissible_mass"} <= set(CHOICES)
+    assert {"aligned_mass", "entropy", "guided_alignment", "impermissible_mass"} <= set(CHOICES)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

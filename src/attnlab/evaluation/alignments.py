@@ -27,12 +27,16 @@ class LinkCounts(NamedTuple):
     hypothesised: of the attention. sure: of the gold alignment.
     hit_sure, hit_possible: hypothesised links that are sure ones, or possible ones (which the sure
         ones are too).
+    linked: target tokens that have a possible link.
+    mass: the attention of these on their possible links, added up.
     """
 
     hypothesised: int
     sure: int
     hit_sure: int
     hit_possible: int
+    linked: int
+    mass: float
 
 
 class AlignmentMetric(CorpusMetric):
@@ -61,7 +65,7 @@ class AlignmentErrorRate(AlignmentMetric):
     better = "↓"
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        hypothesised, sure, hit_sure, hit_possible = sums.T
+        hypothesised, sure, hit_sure, hit_possible, _, _ = sums.T
         # Without a hypothesis there is nothing to be wrong.
         compared = np.where(hypothesised > 0, hypothesised + sure, 0)
         return 1 - _ratio(hit_sure + hit_possible, compared)
@@ -71,7 +75,7 @@ class AlignmentPrecision(AlignmentMetric):
     """|A ∩ P| / |A|."""
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        hypothesised, _, _, hit_possible = sums.T
+        hypothesised, _, _, hit_possible, _, _ = sums.T
         return _ratio(hit_possible, hypothesised)
 
 
@@ -79,14 +83,23 @@ class AlignmentRecall(AlignmentMetric):
     """|A ∩ S| / |S|."""
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        _, sure, hit_sure, _ = sums.T
+        _, sure, hit_sure, _, _, _ = sums.T
         return _ratio(hit_sure, sure)
+
+
+class AlignmentMass(AlignmentMetric):
+    """The attention on possible links, mean over the target tokens that have some."""
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        *_, linked, mass = sums.T
+        return _ratio(mass, linked)
 
 
 ALIGNMENT_METRICS: dict[str, AlignmentMetric] = {
     "aer": AlignmentErrorRate(),
     "alignment_precision": AlignmentPrecision(),
     "alignment_recall": AlignmentRecall(),
+    "alignment_mass": AlignmentMass(),
 }
 
 
@@ -167,19 +180,25 @@ class AlignmentStatistics:
             sources_of.setdefault(target, []).append(source)
 
         hit_sure = hit_possible = 0
+        mass = 0.0
         for target, sources in sources_of.items():
             strongest = int(matrix[target].argmax())
             hit_sure += (target, strongest) in sure_links
             hit_possible += strongest in sources
+            mass += float(matrix[target, sources].sum())
             nearest_offset = min((strongest - source for source in sources), key=abs)
             self._offsets[nearest_offset] += 1
             self._linked[tokens[target]] += 1
             self._wrong[tokens[target]] += strongest not in sources
         hypothesised = len(matrix) if complete and sources_of else len(sources_of)
-        self.by_sentence[row] = LinkCounts(hypothesised, len(sure_links), hit_sure, hit_possible)
+        self.by_sentence[row] = LinkCounts(
+            hypothesised, len(sure_links), hit_sure, hit_possible, len(sources_of), mass
+        )
 
     def metrics(self) -> dict[str, float | None]:
-        """`aer` (lower is better), `alignment_precision` and `alignment_recall`, 0..1.
+        """`aer` (lower is better), `alignment_precision`, `alignment_recall` and `alignment_mass`.
+
+        The first three are 0..1, the mass too where the weights add up to 1.
 
         After Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models"),
         the counts summed over the corpus. A number is None where nothing was counted.

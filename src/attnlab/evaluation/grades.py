@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from attnlab.evaluation.alignments import AlignmentStatistics
 
+GRADED = ("aer", "alignment_precision", "alignment_recall")
+"""The metrics of alignments that follow from which source token is the most relevant."""
+
 DEPENDENT = "dependent_"
 """The start of the names of metrics of the tokens whose likelihood depends on the source."""
 
@@ -26,6 +29,6 @@ class Grades:
         """`aer` is the alignment error rate, `alignment_precision` the precision at 1 over the
         target tokens that have links; `dependent_aer`, ... are of those that depend on the source.
         """
-        dependent = self.dependent.metrics()
-        named = {f"{DEPENDENT}{name}": value for name, value in dependent.items()}
-        return {**self.every_token.metrics(), **named}
+        every_token, dependent = self.every_token.metrics(), self.dependent.metrics()
+        found = {name: every_token[name] for name in GRADED}
+        return found | {f"{DEPENDENT}{name}": dependent[name] for name in GRADED}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnlab.evaluation.alignments import ALIGNMENT_METRICS, statistics_of_links
 from attnlab.evaluation.corpus_metric import CorpusMetric, Rows
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_evaluation
-from attnlab.evaluation.grades import DEPENDENT
+from attnlab.evaluation.grades import DEPENDENT, GRADED
 from attnlab.studies.measured_rows import at_place
 from attnlab.studies.measurements import GRADED_SENTENCES, Point
 from attnlab.tasks.translation.metrics import text_metrics
@@ -98,8 +98,8 @@ def of_explanations(point: Point) -> SentenceCounts:
         of_method: dict[str, Counts] = {}
         for prefix, found in (("", grades.every_token), (DEPENDENT, grades.dependent)):
             statistics = statistics_of_links(found.by_sentence[row] for row in graded)
-            for name, metric in ALIGNMENT_METRICS.items():
-                of_method[f"{prefix}{name}"] = Counts(metric, statistics)
+            for name in GRADED:
+                of_method[f"{prefix}{name}"] = Counts(ALIGNMENT_METRICS[name], statistics)
         by_system[point.part(method)] = of_method
     return SentenceCounts(_digest(sources, references), len(sources), by_system)
 

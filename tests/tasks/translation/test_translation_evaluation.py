@@ -117,7 +117,8 @@ def test_records_of_sentences_have_what_the_metrics_of_references_sum(model, cop
     found = evaluate([model()], GreedySearch(6), copies)
     metrics = metrics_of_references(found.sentences)
     assert list(metrics) == [
-        "token_nll", "perplexity", "aer", "alignment_precision", "alignment_recall",
+        "token_nll", "perplexity",
+        "aer", "alignment_precision", "alignment_recall", "alignment_mass",
     ]  # fmt: skip
     for name, metric in metrics.items():
         sums = metric.statistics(found.sentences).sum(axis=0, keepdims=True)
