@@ -183,8 +183,8 @@ def tiny_model() -> Callable[..., Any]:
             dropouts = {"word_dropout": word_dropout, "dropout": dropout, "block_dropout": dropout}
             sizes = {"embedding_size": embedding_size, "hidden_size": hidden_size}
             encoder_part = part_of("encoder", encoder, SMALL | sizes | dropouts)
-        if history == "soft_monotonic":  # the mean over all choices
-            history = part_of("history", "monotonic", hard=False) or history
+        if isinstance(history, str) and history.startswith("soft_"):  # the mean over all choices
+            history = part_of("history", history.removeprefix("soft_"), hard=False) or history
         names = names_of(choices_of(Variant("decoder", decoder)))
         if not isinstance(attention, Part):
             attention = part_of(

@@ -202,8 +202,17 @@ def test_classifier_of_other_parts_is_answered_as_by_python(engine, choices):
         {"cell": "lstm", "layers": 3, "decoder_layers": 3, "attention": "general", "heads": 4},
         {"attention": Part(LocationScore, max_length=7)},
         {"attention": "general", "history": "monotonic", "scope": "local_p"},
+        {"attention": "general", "history": "mocha", "scope": "local_p", "heads": 2},
+        {"attention": "dot", "history": "soft_mocha"},
     ],
-    ids=["bias", "three_layers", "few_positions", "lowered_choices"],
+    ids=[
+        "bias",
+        "three_layers",
+        "few_positions",
+        "lowered_choices",
+        "chunks",
+        "mean_of_chunks",
+    ],
 )
 def test_settings_beside_the_rows_of_choices_are_answered_as_by_python(choices, tiny_model, engine):
     row = {"joint_vocabulary": False, "padding": Padding(), "attention": "any"}
@@ -222,7 +231,7 @@ HEADS = [
 ]
 
 
-@pytest.mark.parametrize("history", ["none", "coverage"])
+@pytest.mark.parametrize("history", ["none", "coverage", "soft_mocha"])
 @pytest.mark.parametrize("change", HEADS)
 def test_change_of_some_heads_is_answered_as_by_python(change, history, tiny_model, engine):
     """Each head has its own formulas and weights, under the change and beside it."""

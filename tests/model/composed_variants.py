@@ -58,6 +58,7 @@ SMALL = {
     "reach": 1,
     "filters": 3,
     "initial_bias": 0.5,
+    "chunk_size": 2,
     "self_attention_heads": 2,
     "feed_forward_size": 5,
     "blocks": 2,

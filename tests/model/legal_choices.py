@@ -28,6 +28,7 @@ SCORES = [name for name in usual_first("attention") if name not in ("none", *MAK
 EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
 BY_POSITION = ("location", "uniform")  # scores without keys
 CHANGES_KEYS = ("coverage", "last_weights", "location_sensitive")
+MAKES_ITS_WEIGHTS = ("monotonic", "mocha")  # histories without a normaliser
 NEEDS_POSITIVE_WEIGHTS = ("coverage", "forward", "forward_with_agent")
 HARD = ("hard", "gumbel", "reinforce")
 NO_DISTRIBUTION = ("none", "sigmoid", "softmax1", "softmax_with_sink")
@@ -143,7 +144,7 @@ RULES = [
     ),
     _rule(
         "makes weights of the scores by itself",
-        lambda normaliser, history: history == "monotonic" and normaliser != "softmax",
+        lambda normaliser, history: history in MAKES_ITS_WEIGHTS and normaliser != "softmax",
     ),
     _rule(
         "a renormalised window changes nothing",
@@ -240,7 +241,7 @@ RULES = [
         for refuses in (
             lambda normaliser, output: normaliser in NO_DISTRIBUTION and output in READS_WEIGHTS,
             lambda scope, output: scope == "local_p" and output in READS_WEIGHTS,
-            lambda history, output: history == "monotonic" and output in READS_WEIGHTS,
+            lambda history, output: history in MAKES_ITS_WEIGHTS and output in READS_WEIGHTS,
         )
     ),
     _rule(

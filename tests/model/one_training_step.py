@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from composed_variants import FOLLOWS_ALIGNMENT
-from legal_choices import HARD, USUAL, Row
+from legal_choices import HARD, MAKES_ITS_WEIGHTS, USUAL, Row
 from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
@@ -142,7 +142,7 @@ def loss_must_fall(row: Row) -> bool:
     It is bfloat16 that rounds them. The gradient of hard weights is that of another loss.
     """
     draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
-    draws = draws or row["history"] == "monotonic"
+    draws = draws or row["history"] in MAKES_ITS_WEIGHTS
     return row["precision"] == "full" and not draws and row["normaliser"] not in HARD
 
 

@@ -119,6 +119,17 @@ def mean_choice(energy: Array, before: Array) -> Array:
     return found
 
 
+def chunk_softmax(stops: Array, energies: Array, size: int) -> Array:
+    """As the paper's sum over the ends of the chunks that a token is in."""
+    powers = [math.exp(each) for each in energies]
+    found = np.zeros(len(powers))
+    for i, own in enumerate(powers):
+        for end in range(i, min(i + size, len(powers))):
+            if own > 0:
+                found[i] += stops[end] * own / math.fsum(powers[max(end - size + 1, 0) : end + 1])
+    return found
+
+
 def gate(one: Array, other: Array, start: int, size: int, function: str) -> Array:
     total = (one + other)[start : start + size]
     return {"sigmoid": logistic, "tanh": np.tanh}[function](total)
@@ -144,6 +155,7 @@ RECOMPUTED: dict[str, Callable[..., Array]] = {
     "one_before": lambda x: np.concatenate([[0.0], x[:-1]]),
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,
+    "chunk_softmax": chunk_softmax,
     "unit": unit,
     "log_kernel": log_kernel,
     "delta_rule": delta_rule,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from composed_variants import part_of, usual_first
-from legal_choices import BY_POSITION, EQUAL_WIDTHS, refusal
+from legal_choices import BY_POSITION, EQUAL_WIDTHS, MAKES_ITS_WEIGHTS, refusal
 from one_training_step import exact_loss
 from small_attentions import MASK, PARTS, B, D, H, S, T, inputs, memory_of
 from torch import Tensor
@@ -146,7 +146,7 @@ def test_gradients_of_histories_match_finite_differences(name, history):
     mechanism = Mechanism(
         PARTS[name], Part(Softmax), SCOPES["global"], history=part_of("history", history)
     )
-    assert remembers(mechanism, training=history == "monotonic")
+    assert remembers(mechanism, training=history in MAKES_ITS_WEIGHTS)
 
 
 @pytest.mark.parametrize("name", ["dot", "bahdanau", "cosine"])

@@ -11,6 +11,7 @@ import itertools
 import pytest
 import torch
 from composed_variants import part_of, usual_first
+from legal_choices import MAKES_ITS_WEIGHTS
 from small_attentions import B, D, H, S, inputs, memory_of
 from torch import Tensor
 
@@ -18,15 +19,19 @@ from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
-from attnlab.model.attention.attention import Attention
+from attnlab.model.attention.attention import Attention, remember
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.decoders.step import Token
+from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.histories.forward import Forward, ForwardWithAgent, Moving
 from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.location_sensitive import LocationSensitive
+from attnlab.model.histories.mocha import InChunks, Mocha, chunk_weights
 from attnlab.model.histories.monotonic import Monotonic, expected_weights, first_chosen
 from attnlab.model.normalisers.softmax import Softmax
+from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import GlobalScope
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
@@ -208,10 +213,199 @@ def test_hard_choices_are_monotonic():
     assert sum(int(weights.sum()) for weights in steps) > len(steps)
 
 
+# Monotonic chunkwise attention.
+
+
+def softmax_of_chunk(energies: Tensor, end: int, chunk_size: int) -> Tensor:
+    """(S,): the softmax of the tokens up to one, 0 elsewhere."""
+    weights = torch.zeros_like(energies)
+    begin = max(end - chunk_size + 1, 0)
+    powers = energies[begin : end + 1].exp()
+    weights[begin : end + 1] = powers / powers.sum()
+    return weights
+
+
+def enumerated(p: Tensor, energies: Tensor, chunk_size: int) -> Tensor:
+    """The mean weights (T, S) over all paths of T steps that never go back.
+
+    p and energies are (T, S). A step may also come to the end, and then all others do.
+    """
+    steps, length = p.shape
+    mean = torch.zeros_like(p)
+    for path in itertools.product(range(length + 1), repeat=steps):
+        probability, start = 1.0, 0
+        for t, stop in enumerate(path):
+            if stop < start:
+                probability = 0.0
+                break
+            for passed in range(start, stop):
+                probability *= 1 - p[t, passed].item()
+            if stop < length:
+                probability *= p[t, stop].item()
+            start = stop
+        for t, stop in enumerate(path):
+            if stop < length:
+                mean[t] += probability * softmax_of_chunk(energies[t], stop, chunk_size)
+    return mean
+
+
+class ChunkwiseSteps:
+    """Steps of chunkwise attention over one sentence, of scores and queries that are drawn."""
+
+    def __init__(self, steps: int, length: int, **values: object) -> None:
+        torch.manual_seed(0)
+        settings = {"initial_bias": 0.3, "noise": 0.0, "hard": False, "chunk_size": 3, "size": 5}
+        self.history = Mocha(**settings | values, query_size=H, value_size=D).double().eval()
+        self.scores = drawn(steps, 1, length)
+        self.queries = drawn(steps, 1, H, seed=1)
+        self.values = drawn(1, length, D, seed=2)
+        attention = Attention(BahdanauScore(3, query_size=H, key_size=D), Softmax(), GlobalScope())
+        everything = torch.ones(1, length, dtype=torch.bool)
+        encoded = Encoded(self.values, RecurrentState(self.values[:, -1].unsqueeze(0)))
+        self.memory = remember(encoded, everything, True, attention.double())
+
+    @property
+    def p(self) -> Tensor:
+        return (self.scores[:, 0] + self.history.r).sigmoid().detach()
+
+    @property
+    def energies(self) -> Tensor:
+        score = self.history.chunk_score
+        hidden = torch.tanh(score.W(self.queries) + score.U(self.values))  # (T, S, A)
+        return (hidden @ score.v).detach()
+
+    def weights(self) -> Tensor:
+        """(T, S)."""
+        past, found = self.history.first(self.memory), []
+        for scores, query in zip(self.scores, self.queries, strict=True):
+            past = self.history.read_scores(self.history.before(past, query), scores)
+            found.append(self.history.weigh(scores, lambda z: z, past)[0])
+            past = self.history.after(past, query, drawn(1, D), found[-1].unsqueeze(0))
+        return torch.stack(found).detach()
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 4, 9])
+def test_expected_chunk_weights_are_the_mean_over_all_monotonic_paths(chunk_size):
+    steps = ChunkwiseSteps(4, 4, chunk_size=chunk_size)
+    weights = steps.weights()
+    wanted = enumerated(steps.p, steps.energies, chunk_size)
+    torch.testing.assert_close(weights, wanted, rtol=0, atol=1e-12)
+    assert (weights.sum(-1) < 1).all()  # some readings come to the end
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 7, 12])
+def test_hard_choice_has_the_softmax_of_the_chunk_up_to_it(chunk_size):
+    steps = ChunkwiseSteps(12, 7, chunk_size=chunk_size, hard=True, initial_bias=0.6)
+    stop, ends = 0, []
+    for t, found in enumerate(steps.weights()):
+        while stop < 7 and steps.p[t, stop] < 0.5:
+            stop += 1
+        wanted = torch.zeros(7, dtype=torch.float64)
+        if stop < 7:
+            wanted = softmax_of_chunk(steps.energies[t], stop, chunk_size)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+        ends.append(stop)
+    assert ends[0] < 3 < ends[-1] == 7  # a step has come to the end, where all weights are 0
+
+
+def test_chunks_of_one_token_are_monotonic_attention():
+    for hard in (False, True):
+        steps = ChunkwiseSteps(5, 6, chunk_size=1, hard=hard)
+        monotonic = Monotonic(0.3, 0.0, hard).double().eval()
+        past = Remembered(at(0, 6))
+        for scores, found in zip(steps.scores, steps.weights(), strict=True):
+            past = Remembered(monotonic.weigh(scores, lambda z: z, past))
+            torch.testing.assert_close(found, past.weights[0])
+
+
+def test_chunks_leave_out_hidden_tokens():
+    energies = torch.tensor([[5.0, -torch.inf, 2.0, 1.0, -torch.inf]], dtype=torch.float64)
+    for stop, seen in ((0, [0]), (2, [0, 2]), (3, [2, 3])):
+        wanted = torch.zeros(5, dtype=torch.float64)
+        wanted[seen] = energies[0, seen].softmax(-1)
+        torch.testing.assert_close(chunk_weights(at(stop, 5), energies, 3)[0], wanted)
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e30])
+def test_chunk_weights_of_large_energies_are_finite_and_sum_to_one(scale):
+    """exp(u) alone, as in the paper's moving sums, overflows or divides 0 by 0 here."""
+    energies = (scale * drawn(2, 50)).float().requires_grad_()
+    stops = drawn(2, 50, seed=1).float().softmax(-1).requires_grad_()
+    hidden = torch.arange(50) < 20
+    seen = energies.masked_fill(hidden, -torch.inf)
+    weights = chunk_weights(stops.masked_fill(hidden, 0), seen, 8)
+    torch.testing.assert_close(weights.sum(-1), stops.masked_fill(hidden, 0).sum(-1))
+    (weights * drawn(2, 50, seed=2).float()).sum().backward()
+    for given in (energies, stops):
+        assert given.grad is not None
+        assert given.grad.isfinite().all()
+
+
+def test_chunk_weights_keep_single_precision_under_autocast():
+    energies, stops = drawn(2, 40).float(), drawn(2, 40, seed=1).float().softmax(-1)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = chunk_weights(stops, energies, 5)
+    torch.testing.assert_close(found, chunk_weights(stops, energies, 5), rtol=0, atol=0)
+
+
+def test_chunkwise_reading_goes_on_from_its_stop_and_not_from_what_it_saw_most():
+    """The first token has nearly all the weight of the chunk that ends at the third."""
+    stops, energies = at(2, 5), torch.tensor([[9.0, 0, 0, 0, 0]], dtype=torch.float64)
+    history = Mocha(0.0, 0.0, hard=True, chunk_size=3, size=2, query_size=H, value_size=D).eval()
+    past = InChunks(stops, drawn(1, 5, 2), energies)
+    weights = history.weigh(torch.zeros(1, 5), lambda z: z, past)
+    assert weights.argmax() == 0
+    after = history.after(past, drawn(1, H), drawn(1, D), weights)
+    scores = torch.tensor([[1.0, 1, -1, 1, 1]], dtype=torch.float64)
+    assert history.read_scores(after, scores).weights.tolist() == at(3, 5).tolist()
+
+
+def test_chunkwise_reading_goes_on_from_its_stop_beneath_a_local_scope(tiny_model, pairs):
+    """A local-p window makes the weights smaller, and not what is likely to come by."""
+    choices = {"history": "soft_mocha", "scope": "local_p", "decoder": "step_then_attend"}
+    model = tiny_model(**choices, context="readout")
+    batch = make_batch(*pairs((3,), (5,)), Padding())
+    memory, state = model.encode(batch.source, batch.source_mask)
+    for _ in range(3):
+        token = Token(model.decoder.body.embed(torch.tensor([5])))
+        output, state = model.decoder.step(token, state, memory)
+        assert output.attention_weights.sum() < state.past[0].weights.sum()
+
+
+def test_record_of_chunks_follows_the_rows_of_a_search():
+    past = InChunks(drawn(3, S), drawn(3, S, 2), drawn(3, S, seed=1))
+    rows = torch.tensor([2, 0, 2])
+    chosen = past.select(rows)
+    for name in ("weights", "projected", "energies"):
+        assert torch.equal(getattr(chosen, name), getattr(past, name)[rows])
+
+
+@pytest.mark.parametrize(
+    ("change", "is_set"),
+    [
+        (Intervention(weights={1: [0.0, 0.0, 1.0, 0.0]}), True),
+        (Intervention(kind="uniform"), True),
+        (Intervention(hide="all"), True),
+        (Intervention(temperature=2.0), False),
+        (Intervention(hide=[1]), False),
+    ],
+    ids=["weights", "uniform", "nothing", "temperature", "hidden"],
+)
+def test_set_weights_count_as_the_stop_of_their_step(change, is_set, tiny_model, pairs):
+    model = tiny_model(history="soft_mocha", scale=2.0)
+    batch = make_batch(*pairs((3,), (5,)), Padding())
+    memory, state = model.encode(batch.source, batch.source_mask, change)
+    for _ in range(2):
+        token = Token(model.decoder.body.embed(torch.tensor([5])))
+        output, state = model.decoder.step(token, state, memory)
+    is_stop = torch.equal(state.past[0].weights, output.attention_weights[:, 0])
+    assert is_stop == is_set
+
+
 # All of them.
 
 
-@pytest.mark.parametrize("history", [*HISTORIES, "soft_monotonic"])
+@pytest.mark.parametrize("history", [*HISTORIES, "soft_monotonic", "soft_mocha"])
 def test_weights_that_are_set_are_remembered(history, tiny_model, pairs):
     """An intervention changes what the steps after it know."""
     model = tiny_model(history=history, scale=3.0)
@@ -224,7 +418,7 @@ def test_weights_that_are_set_are_remembered(history, tiny_model, pairs):
     assert not torch.allclose(changed[:, 2:], plain[:, 2:])
 
 
-@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("history", [*HISTORIES, "soft_mocha"])
 def test_beam_of_one_is_greedy_and_a_sentence_is_the_same_in_a_batch_and_alone(
     history, tiny_model, pairs
 ):
@@ -255,9 +449,10 @@ def test_even_filters_are_refused():
         LocationSensitive(filters=2, filter_width=4, key_size=3)
 
 
-def test_normaliser_beside_a_history_that_makes_its_weights_is_refused(tiny_model):
+@pytest.mark.parametrize("history", MAKES_ITS_WEIGHTS)
+def test_normaliser_beside_a_history_that_makes_its_weights_is_refused(history, tiny_model):
     with pytest.raises(ExperimentError, match="so that Sparsemax would do nothing; leave model/"):
-        tiny_model(history="monotonic", normaliser="sparsemax")
+        tiny_model(history=history, normaliser="sparsemax")
 
 
 def test_weights_need_not_sum_to_one_under_monotonic_attention_alone():
@@ -267,7 +462,7 @@ def test_weights_need_not_sum_to_one_under_monotonic_attention_alone():
         assert history is not None
         built = history(query_size=H, key_size=3, value_size=D)
         attention = Attention(score, Softmax(), GlobalScope(), built)
-        assert attention.rows_sum_to_one == (name != "monotonic")
+        assert attention.rows_sum_to_one == (name not in MAKES_ITS_WEIGHTS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -137,6 +137,7 @@ def test_model_whose_gate_is_closed_writes_the_source_that_it_looks_at(tiny_mode
         ({"normaliser": "sigmoid"}, "choose model/normaliser=softmax"),
         ({"scope": "local_p"}, "model.scope.renormalise=true with a local-p scope"),
         ({"history": "monotonic"}, "a model/history that keeps the sum"),
+        ({"history": "mocha"}, "a model/history that keeps the sum"),
         ({"heads": 2, "normaliser": "softmax1"}, "as a distribution over the source"),
         ({"target_vocabulary_size": 9}, "the source has 11 tokens and the target 9"),
     ],

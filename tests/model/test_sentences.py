@@ -15,6 +15,7 @@ from legal_choices import (
     ATTENDING,
     BY_POSITION,
     FACTORS,
+    MAKES_ITS_WEIGHTS,
     SCOPES,
     SCORES,
     USUAL,
@@ -157,7 +158,7 @@ def test_each_scope_with_heads_and_coverage(
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend", "conditional_gru"])
 @pytest.mark.parametrize("heads", [None, 2])
-@pytest.mark.parametrize("history", [*FACTORS["history"], "soft_monotonic"])
+@pytest.mark.parametrize("history", [*FACTORS["history"], "soft_monotonic", "soft_mocha"])
 @pytest.mark.parametrize(
     ("normaliser", "scope"),
     [
@@ -172,9 +173,9 @@ def test_each_history_with_scopes_heads_and_decoders(
     normaliser, scope, history, heads, decoder, tiny_model, pairs
 ):
     """Each head remembers its own weights, and forward attention starts anew where it must."""
-    if "monotonic" in history and normaliser != "softmax":
+    if history.removeprefix("soft_") in MAKES_ITS_WEIGHTS and normaliser != "softmax":
         pytest.skip("a monotonic history makes its weights without a normaliser")
-    number = FACTORS["history"].index(history) if history in FACTORS["history"] else 7
+    number = FACTORS["history"].index(history) if history in FACTORS["history"] else len(history)
     context = (
         "readout_and_previous_in_cell" if decoder == "step_then_attend" else "cell_and_readout"
     )

@@ -93,6 +93,7 @@ TOGETHER = [
     ("attention=scaled_dot", "normaliser=reinforce", "history=location_sensitive"),
     ("attention=dot", "decoder=step_then_attend", "readout=attentional", "history=monotonic"),
     ("attention=general", "normaliser=around_best"),
+    ("attention=bahdanau", "history=mocha"),
     ("attention=linear_attention", "history=coverage", "heads=multi"),
     ("attention=delta_rule", "normaliser=none", "decoder=step_then_attend"),
     ("attention=bahdanau", "output=pointer_generator"),

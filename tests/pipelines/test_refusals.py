@@ -271,6 +271,18 @@ COMBINATIONS = {
         ("model/history=monotonic", "model/normaliser=entmax"),
         "model.history: history Monotonic makes weights of the scores by itself, so that Entmax w",
     ),
+    "two makers of weights in chunks": (
+        ("model/history=mocha", "model/normaliser=sparsemax"),
+        "model.history: history Mocha makes weights of the scores by itself, so that Sparsemax w",
+    ),
+    "chunks of a distribution": (
+        ("model/history=mocha", "model/decoder=step_then_attend", "model/output=hard_attention"),
+        "model.output HardAttention reads the attention weights as a distribution over the source",
+    ),
+    "chunks without tokens": (
+        ("model/history=mocha", "model.history.chunk_size=0"),
+        "model.history.chunk_size must be",
+    ),
     "filters": (
         ("model/history=location_sensitive", "model.history.filter_width=4"),
         "model.history.filter_width must be odd",

@@ -63,6 +63,7 @@ from attnlab.model.histories.coverage import Coverage
 from attnlab.model.histories.forward import Forward, ForwardWithAgent
 from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.histories.location_sensitive import LocationSensitive
+from attnlab.model.histories.mocha import Mocha
 from attnlab.model.histories.monotonic import Monotonic
 from attnlab.model.input_feeding import (
     AttentionalHiddenFeeding,
@@ -144,6 +145,7 @@ SUPPORTED: dict[str, dict[type, str]] = {
         Forward: "forward",
         ForwardWithAgent: "forward_with_agent",
         Monotonic: "monotonic",
+        Mocha: "mocha",
     },
     "model/heads": {MultiHeadAttention: "multi", Attention: "one"},
     "model/gate": {},  # none
@@ -411,7 +413,10 @@ def history_config(history: Any) -> dict[str, Any] | None:
     """What the engine must know of a history beside its weights; None without one."""
     if history is None:
         return None
-    return {"name": _name(history), "hard": getattr(history, "hard", False)}
+    settings = {
+        name: getattr(history, name) for name in ("hard", "chunk_size") if hasattr(history, name)
+    }
+    return {"name": _name(history), **settings}
 
 
 def size_of_weights(model: nn.Module) -> int:

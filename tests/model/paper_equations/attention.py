@@ -38,25 +38,26 @@ def attend(choice: Attention, w: Weights, s, values, t: int, pasts: list[Past]):
     projections of its own.
     """
     if choice.heads is None:
-        weights = weigh(choice, w, s, values, t, pasts[0])
+        weights, past = weigh(choice, w, s, values, values, t, pasts[0])
         context = behind_gate(choice, w, s, [weights @ values])
         own = part(w, "history.")
         return (
             context,
             [weights],
-            [histories.after(choice.history, own, pasts[0], s, context, weights)],
+            [histories.after(choice.history, own, past, s, context, weights)],
         )
     contexts, all_weights, after = [], [], []
     for head in range(choice.heads):
         w_q, w_k, w_v = (np.split(w[f"W_{name}.weight"], choice.heads)[head] for name in "QKV")
         keys = np.array([w_k @ h for h in values])
+        of_values = np.array([w_v @ h for h in values])
         of_head = part(w, f"attentions.{head}.")
         query = w_q @ s
-        weights = weigh(choice, of_head, query, keys, t, pasts[head])
-        contexts.append(weights @ np.array([w_v @ h for h in values]))
+        weights, past = weigh(choice, of_head, query, keys, of_values, t, pasts[head])
+        contexts.append(weights @ of_values)
         all_weights.append(weights)
         own = part(of_head, "history.")
-        remembered = (pasts[head], query, contexts[-1], weights)
+        remembered = (past, query, contexts[-1], weights)
         after.append(histories.after(choice.history, own, *remembered))
     return w["W_O.weight"] @ behind_gate(choice, w, s, contexts), all_weights, after
 
@@ -72,8 +73,8 @@ def behind_gate(choice: Attention, w: Weights, s, contexts):
     return np.concatenate([g * c for g, c in zip(openness, contexts, strict=True)])
 
 
-def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):
-    """The weights (S,) of all source tokens."""
+def weigh(choice: Attention, w: Weights, s, keys, values, t: int, past: Past):
+    """The weights (S,) of all source tokens, and the past with what the step chose."""
     n = len(keys)
     remembers = part(w, "history.")
     seen = [histories.added_to_key(choice.history, remembers, past, i) for i in range(n)]
@@ -91,12 +92,13 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, past: Past):
     def normalise(some_scores):
         return NORMALISERS[choice.normaliser](some_scores, part(w, "normaliser."))
 
+    past = histories.chosen(choice.history, remembers, past, scores, inside, s, values)
     weights = emphasis * histories.weights_of(
         choice.history, remembers, scores, normalise, past, inside
     )
     if choice.scope == "local_p_renormalised" and weights.any():
-        return weights / weights.sum()
-    return weights
+        return weights / weights.sum(), past
+    return weights, past
 
 
 def scores_of_all(choice: Attention, w: Weights, s, keys, seen):

@@ -1,7 +1,8 @@
 """What a head remembers from step to step, and what it makes of it, token by token.
 
 A past is a mapping of what the papers' equations name: `weights` of the last step or their sum,
-`u` of a transition agent.
+`u` of a transition agent. Of monotonic chunkwise attention, `weights` are where the last step
+stopped and, once a step has chosen, where this one did; `energies` are those of the chunks.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from paper_equations.cells import Weights
+from paper_equations.cells import Weights, part
+from paper_equations.scores import CONTENT_SCORES
 
 Past = dict[str, Any]
 SUM_OF_ALL = ("coverage",)
-FROM_THE_FIRST_TOKEN = ("forward", "forward_with_agent", "monotonic", "soft_monotonic")
+MONOTONIC = ("monotonic", "soft_monotonic")
+IN_CHUNKS = ("mocha", "soft_mocha")
+CHUNK_SIZE = 2  # of the tests' small models
+FROM_THE_FIRST_TOKEN = ("forward", "forward_with_agent", *MONOTONIC, *IN_CHUNKS)
 
 
 def first(kind: str, n: int) -> Past:
@@ -41,16 +46,26 @@ def added_to_key(kind: str, w: Weights, past: Past, i: int):
     return 0.0
 
 
+def chosen(kind: str, w: Weights, past: Past, scores, inside, query, values) -> Past:
+    """The past with where this step stops, where that is not what its weights say."""
+    if kind not in IN_CHUNKS:
+        return past
+    of_chunks = part(w, "chunk_score.")
+    energies = [CONTENT_SCORES["bahdanau"](of_chunks, query, h, 0.0) for h in values]
+    stops = read_on(kind, w, past, scores, inside)
+    return {**past, "weights": stops, "energies": np.array(energies)}
+
+
 def weights_of(
     kind: str, w: Weights, scores, normalise: Callable[[Any], Any], past: Past, inside
 ) -> np.ndarray:
     """The weights of all tokens; those outside of the window have none."""
     n = len(scores)
     plain = np.zeros(n)
-    if kind in ("monotonic", "soft_monotonic"):
-        p = 1 / (1 + np.exp(-(scores + w["r"])))
-        p[~inside] = 0
-        return stopped_at(p, past) if kind == "monotonic" else expected(p, past)
+    if kind in MONOTONIC:
+        return read_on(kind, w, past, scores, inside)
+    if kind in IN_CHUNKS:
+        return in_chunks(past["weights"], past["energies"], inside)
     plain[inside] = normalise(scores[inside])
     if kind not in ("forward", "forward_with_agent"):
         return plain
@@ -61,6 +76,24 @@ def weights_of(
         moved[i] = (1 - u) * before[i] + (u * before[i - 1] if i > 0 else 0)
     total = (moved * plain).sum()
     return plain if total == 0 else moved * plain / total
+
+
+def read_on(kind: str, w: Weights, past: Past, scores, inside) -> np.ndarray:
+    """Where a step stops, or how likely it stops at each token."""
+    p = 1 / (1 + np.exp(-(scores + w["r"])))
+    p[~inside] = 0
+    return expected(p, past) if kind.startswith("soft_") else stopped_at(p, past)
+
+
+def in_chunks(stops, energies, inside) -> np.ndarray:
+    """Chiu and Raffel 2018, section 2.3: the softmax over the tokens up to each stop."""
+    n = len(stops)
+    weights = np.zeros(n)
+    for j in np.flatnonzero(inside):
+        for k in range(j, min(j + CHUNK_SIZE, n)):
+            chunk = [i for i in range(max(k - CHUNK_SIZE + 1, 0), k + 1) if inside[i]]
+            weights[j] += stops[k] * np.exp(energies[j]) / np.exp(energies[chunk]).sum()
+    return weights
 
 
 def stopped_at(p, past: Past) -> np.ndarray:
@@ -90,6 +123,8 @@ def expected(p, past: Past) -> np.ndarray:
 
 
 def after(kind: str, w: Weights, past: Past, query, context, weights) -> Past:
+    if kind in IN_CHUNKS:
+        return past
     if kind in SUM_OF_ALL:
         return {**past, "weights": past["weights"] + weights}
     if kind == "forward_with_agent":

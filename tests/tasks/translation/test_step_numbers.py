@@ -75,8 +75,8 @@ def check_end(sheet: Any, taken: Any, atol: float = 1e-9) -> None:
     heads = after.past or ()
     for number, head in enumerate(heads):
         mark = "" if len(heads) == 1 else f"^({number})"
-        is_sum = f"κ_t{mark}" in sheet.symbols
-        check(f"κ_t+1{mark}" if is_sum else f"α{mark}", head.weights[0])
+        remembered = [f"{name}{mark}" for name in ("κ_t+1", "z_t", "α")]
+        check(next(name for name in remembered if name in sheet.symbols), head.weights[0])
         if f"u_t{mark}" in sheet.symbols:
             check(f"u_t{mark}", head.transition[0])
     if after.fed is not None:
@@ -123,6 +123,9 @@ def test_numbers_of_every_variant_follow_and_end_as_the_model(variant: Variant) 
         {"heads": 2, "history": "forward_with_agent", "projection": 3, "scope": "local_p"},
         {"history": "forward", "normaliser": "sparsemax", "scope": "local_m"},
         {"history": "soft_monotonic", "scope": "local_p_renormalised"},
+        {"history": "soft_mocha", "scope": "local_p"},
+        {"history": "soft_mocha", "heads": 2},
+        {"history": "mocha", "projection": 3, "scope": "local_m"},
         {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell"},
         {"decoder": "step_then_attend", "input_feeding": "softmax_output", "cell": "lstm"},
         {"decoder": "step_then_attend", "input_feeding": "expected_embedding"},

@@ -58,7 +58,8 @@ export class Attention {
     let { keys } = memory.projected[number];
     // 1. Let the keys know what was seen.
     const history = past === null ? null : this.history;
-    if (history !== null) keys = history.changeKeys(keys, past);
+    let seen = history === null ? null : history.before(past, query, values);
+    if (history !== null) keys = history.changeKeys(keys, seen);
     // 2. Score every key, and hide pads and what lies outside of the window.
     const energies = this.score.energies(query, keys);
     const window = this.scope.window(query, t, memory.positions, memory.length);
@@ -66,11 +67,17 @@ export class Attention {
     const scores = energies.map((energy, i) => (visible[i] ? energy : -Infinity));
     // 3. Make weights of the scores, and average the values by them.
     const normalise = (z) => this.normaliser.weigh(z);
-    const weigh = (z) => reweigh(history === null ? normalise(z) : history.weigh(z, normalise, past), window);
+    let made = null;
+    const weigh = (z) => {
+      if (history !== null) seen = history.readScores(seen, z);
+      made = reweigh(history === null ? normalise(z) : history.weigh(z, normalise, seen), window);
+      return made;
+    };
     const change = memory.intervention;
     const weights = change === null ? weigh(scores) : weighUnder(change, scores, weigh, memory.positions, t);
     const context = weightedSum(weights, values);
-    const after = history === null ? null : history.after(past, query, context, weights);
+    if (history !== null && !weights.every((weight, i) => weight === made?.[i])) seen = history.overrule(seen, weights);
+    const after = history === null ? null : history.after(seen, query, context, weights);
     return { query, energies, visible, weights, context, emphasis: window.emphasis, past: after };
   }
 }

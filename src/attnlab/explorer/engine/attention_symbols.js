@@ -4,7 +4,7 @@
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 
 import { memoryOfHead } from "./attention.js";
-import { makesWeights, remember, weighByHistory, withHistory } from "./history_symbols.js";
+import { compareInChunks, makesWeights, remember, weighByHistory, withHistory } from "./history_symbols.js";
 import { normaliserOf } from "./normalisers.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
 import { axis } from "./sheet.js";
@@ -78,6 +78,7 @@ function attendWithHead(sheet, look, weights, number, asking, h, values) {
   if (history !== null) keys = withHistory(sheet, history, keys);
   // 2. The energies.
   const e = ENERGIES[config.score](sheet, score, query, keys);
+  if (history !== null) compareInChunks(sheet, history, asking, values);
   // 3. The mask, the weights and the context.
   const { visible, emphasis } = see(sheet, look, weights, asking, values.axes[0]);
   const normaliser = normaliserOf(config.normaliser, weights.of("normaliser"));

@@ -1,9 +1,11 @@
 // Histories, as in attnlab/model/histories/: what an attention remembers from step to step, and what it makes of it.
 //
 // A record is {weights (S,), transition}: the weights of the last step, or the sum of all of them; transition is a number,
-// of forward attention alone. Axes: S source length, A keys, K filters.
+// of forward attention alone. That of chunkwise attention has in `weights` where the last step stopped, and `energies` (S,),
+// those of the chunks. Axes: S source length, A keys, K filters.
 
-import { add, dot, join, scale, sigmoid, sum, tanh, zeros } from "./vectors.js";
+import { scoreOf } from "./scores.js";
+import { add, dot, join, scale, sigmoid, softmax, sum, tanh, zeros } from "./vectors.js";
 
 export const LEAST = 1e-15; // of what forward attention can reach
 
@@ -43,6 +45,17 @@ export function meanChoice(energy, before) {
   });
 }
 
+/** A softmax over the tokens up to each, `size` at most, times how likely a step stops there. */
+export function chunkSoftmax(stops, energies, size) {
+  const weights = zeros(stops.length);
+  stops.forEach((stop, end) => {
+    if (stop === 0) return;
+    const begin = Math.max(end - size + 1, 0);
+    softmax(energies.slice(begin, end + 1)).forEach((share, i) => (weights[begin + i] += stop * share));
+  });
+  return weights;
+}
+
 /** What does nothing but remember the last weights. */
 class History {
   constructor(config, weights) {
@@ -51,6 +64,21 @@ class History {
 
   first(positions) {
     return noWeights(positions);
+  }
+
+  /** What the other methods get of what is remembered, given the query of the step and the values (S, D). */
+  before(past, query, values) {
+    return past;
+  }
+
+  /** What `weigh` and `after` get of it, given the scores (S,). */
+  readScores(past, scores) {
+    return past;
+  }
+
+  /** What `after` gets where an intervention has set other weights (S,). */
+  overrule(past, weights) {
+    return past;
   }
 
   /** The keys (S, A) as the score of this step reads them. */
@@ -122,12 +150,42 @@ class Monotonic extends History {
   }
 
   weigh(scores, normalise, { weights }) {
+    return this.stops(scores, weights);
+  }
+
+  /** Where a step stops, (S,), of its scores and of where the last one did. */
+  stops(scores, before) {
     const energy = Array.from(scores, (one) => one + this.own.number("r"));
-    return (this.config.hard ? firstChosen : meanChoice)(energy, weights);
+    return (this.config.hard ? firstChosen : meanChoice)(energy, before);
   }
 }
 
-const HISTORIES = { Coverage, LastWeights, LocationSensitive, Forward, ForwardWithAgent, Monotonic };
+/** A softmax over the tokens up to where the reading stops. */
+class Mocha extends Monotonic {
+  before(past, query, values) {
+    const score = scoreOf({ score: "BahdanauScore", projected: false }, this.own.of("chunk_score"));
+    return { ...past, energies: score.energies(query, values.map((h) => score.projectKey(h))) };
+  }
+
+  readScores(past, scores) {
+    return { ...past, weights: this.stops(scores, past.weights) };
+  }
+
+  overrule(past, weights) {
+    return { ...past, weights };
+  }
+
+  weigh(scores, normalise, { weights, energies }) {
+    const seen = energies.map((energy, i) => (scores[i] === -Infinity ? -Infinity : energy));
+    return chunkSoftmax(weights, seen, this.config.chunk_size);
+  }
+
+  after(past) {
+    return past;
+  }
+}
+
+const HISTORIES = { Coverage, LastWeights, LocationSensitive, Forward, ForwardWithAgent, Monotonic, Mocha };
 
 /** The history of an attention's config; null for an attention without. */
 export const historyOf = (config, weights) => (config === null ? null : new HISTORIES[config.name](config, weights));

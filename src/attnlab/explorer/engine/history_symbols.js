@@ -61,6 +61,7 @@ export const makesWeights = ({ name }) => !(name in KEYS);
 /** The weights (S,) that a history makes of scores; `normalised(name, about)` puts those of the normaliser down. */
 export function weighByHistory(sheet, { config, weights, past }, scores, normalised, name, about) {
   if (config.name === "Monotonic") return readOn(sheet, config, weights, past, scores, name, about);
+  if (config.name === "Mocha") return lookAtChunks(sheet, config, weights, past, scores, name, about);
   return moveForward(sheet, past, scores, normalised, name, about);
 }
 
@@ -88,15 +89,57 @@ function moveForward(sheet, past, scores, normalised, name, about) {
 }
 
 /** The first token with e + r ≥ 0 from where the last step stopped, or the mean over all choices. */
-function readOn(sheet, { hard }, weights, past, scores, name, about) {
+function readOn(sheet, config, weights, past, scores, name, about) {
   const before = weightsBefore(sheet, past, scores.axes[0]);
+  return stop(sheet, config, weights, scores, before, name, about);
+}
+
+/** Where a step stops, of its scores and of where the last one did: (S,). */
+function stop(sheet, { hard }, weights, scores, before, name, about) {
   const r = sheet.weight("r_m", "monotonic_bias", numberOf(weights.number("r")));
   const energy = sheet.compute("e+r_m", "choice_energy", "add", [scores, r]);
   const p = sheet.compute("p", "choice_probability", "sigmoid", [energy]);
   sheet.formula("{} = {} + {}", energy, scores, r);
   sheet.formula("{} = sigmoid({})", p, energy);
-  const alpha = sheet.compute(name, about, hard ? "first_chosen" : "mean_choice", [energy, before]);
-  sheet.formula(hard ? "{} = first({} ≥ 0, {})" : "{} = mean({}, {})", alpha, energy, before);
+  const stops = sheet.compute(name, about, hard ? "first_chosen" : "mean_choice", [energy, before]);
+  sheet.formula(hard ? "{} = first({} ≥ 0, {})" : "{} = mean({}, {})", stops, energy, before);
+  return stops;
+}
+
+/** The chunk energies ε = v · tanh(W q + U h) of a query and values (S,), of a history that has them. */
+export function compareInChunks(sheet, { config, weights }, query, values) {
+  if (config.name !== "Mocha") return;
+  const own = weights.of("chunk_score");
+  const [ofQuery, ofValues, ofBoth] = [matrixOf(own.matrix("W.weight")), matrixOf(own.matrix("U.weight")), vectorOf(own.vector("v"))];
+  const width = axis("A", ofQuery.shape[0]);
+  const W = sheet.weight("W_ε", "chunk_W", ofQuery, width, query.axes[0]);
+  const U = sheet.weight("U_ε", "chunk_U", ofValues, width, values.axes[1]);
+  const v = sheet.weight("v_ε", "chunk_v", ofBoth, width);
+  const mappedQuery = sheet.compute(`W_ε ${base(query)}`, "chunk_query", "linear", [W, query]);
+  const mappedValues = sheet.compute(`U_ε ${base(values)}`, "chunk_values", "linear", [U, values]);
+  const both = sheet.compute("W_ε+U_ε", "sum_of_both", "add", [mappedQuery, mappedValues]);
+  const T = sheet.compute("T_ε", "tanh_matrix", "tanh", [both]);
+  const energies = sheet.compute("ε_t", "chunk_energy", "dot", [v, T]);
+  sheet.formula("{} = {} {}", mappedQuery, W, query);
+  sheet.formula("{} = {} {}", mappedValues, U, values);
+  sheet.formula("{} = {} + {}", both, mappedQuery, mappedValues);
+  sheet.formula("{} = tanh({})", T, both);
+  sheet.formula("{} = {} · {}", energies, v, T);
+}
+
+/** The softmax of the chunk energies over each chunk, in the mean over where it ends. */
+function lookAtChunks(sheet, config, weights, past, scores, name, about) {
+  const before = sheet.given("z_t−1", "last_stop", vectorOf(past.weights), scores.axes[0]);
+  const stops = stop(sheet, config, weights, scores, before, "z_t", "stop");
+  let energies = sheet.symbols.get(sheet.named("ε_t"));
+  if (scores.operation === "mask") {
+    const visible = scores.of[1];
+    const masked = sheet.compute("ε′", "masked_energy", "mask", [energies, visible]);
+    sheet.formula("{} = {};  {} = 0 ⇒ −∞", masked, energies, visible);
+    energies = masked;
+  }
+  const alpha = sheet.compute(name, about, "chunk_softmax", [stops, energies], { size: config.chunk_size });
+  sheet.formula("{} = chunks({}, {})", alpha, stops, energies);
   return alpha;
 }
 

@@ -3,7 +3,7 @@
 // Axes: S source tokens, K any length that a product sums over. An array is {shape, data}: a number, a vector or a matrix,
 // row by row. Each operation takes the arrays that it reads, and behind them its settings.
 
-import { around, firstChosen, meanChoice, oneBefore } from "./histories.js";
+import { around, chunkSoftmax, firstChosen, meanChoice, oneBefore } from "./histories.js";
 import { WEIGHTS } from "./normalisers.js";
 
 /** An array of this shape, () for a number. */
@@ -70,6 +70,7 @@ export const OPERATIONS = {
   one_before: (x) => vectorOf(oneBefore(x.data)),
   first_chosen: (energy, before) => vectorOf(firstChosen(energy.data, before.data)),
   mean_choice: (energy, before) => vectorOf(meanChoice(energy.data, before.data)),
+  chunk_softmax: (stops, energies, { size }) => vectorOf(chunkSoftmax(stops.data, energies.data, size)),
   sum_of_rows: (matrix) => vectorOf(columnSums(rows(matrix), width(matrix))),
   /** Each row divided by its length. */
   unit(x) {

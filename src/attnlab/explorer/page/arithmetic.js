@@ -174,6 +174,16 @@ const FUNCTIONS = {
     const seen = range(i + 1).flatMap((k) => [[energy, [k]], [before, [k]]]);
     return { cells: seen, text: `${written(p(i))} · (${sum(terms)})` };
   },
+  chunk_softmax(sheet, { of: [stops, energies], size }, [i]) {
+    const ends = range(size).map((k) => i + k).filter((end) => end < sheet.size(stops, 0));
+    const chunkOf = (end) => range(size).map((k) => end - k).filter((place) => place >= 0).reverse();
+    const power = (place) => `exp(${written(sheet.value(energies, [place]))})`;
+    const terms = ends.filter((end) => sheet.value(stops, [end]) !== 0)
+      .map((end) => times(written(sheet.value(stops, [end])), `${power(i)} / (${sum(chunkOf(end).map(power))})`));
+    const compared = new Set(ends.flatMap(chunkOf));
+    const cells = [...ends.map((end) => [stops, [end]]), ...[...compared].map((place) => [energies, [place]])];
+    return { cells, text: terms.length === 0 ? "0" : sum(terms) };
+  },
   mask: (sheet, { of: [scores, visible] }, place) =>
     few(sheet, [[scores, place], [visible, place]], (score, seen) => (seen.startsWith("0") ? `m = 0 ⇒ ${MINUS}∞` : `m = 1 ⇒ ${score}`)),
   lookup: (sheet, { of: [E], index }, place) => few(sheet, [[E, [index, ...place]]], (a) => a),

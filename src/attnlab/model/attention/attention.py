@@ -153,7 +153,8 @@ class Attention(nn.Module):
         if self.history is not None and remembered is not None:
             remembered = self.history.before(remembered, query[:, 0])
         scores, window = self.scores(query, memory, t, remembered)
-        context, weights = self.average(scores, window, memory, t, remembered)
+        weights, remembered = self.weigh(scores, window, memory, t, remembered)
+        context, weights = self.average(weights, memory)
         if self.gate is not None:
             context = self.gate(query, context)
         if self.history is None or remembered is None:
@@ -184,23 +185,43 @@ class Attention(nn.Module):
             scores = scores.masked_fill(~window.inside, -torch.inf)
         return scores, window
 
-    def average(
+    def weigh(
         self,
         scores: Tensor,
         window: Window,
         memory: Memory,
         t: Tensor,
         past: Remembered | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Context and weights as `forward` returns them, of the scores and the window."""
+    ) -> tuple[Tensor, Remembered | None]:
+        """The weights (B, T, S) of the scores, and the past as the history's `after` gets it.
+
+        Arguments as for `forward`; the scores and the window are those of `scores`.
+        """
+        made: Tensor | None = None
+
+        # 3. Make weights of the scores.
+        def weights_of(scores: Tensor) -> Tensor:
+            nonlocal made, past
+            if self.history is not None and past is not None:
+                past = self.history.read_scores(past, scores[:, 0])
+            made = window.reweigh(self.normalise(scores, past, memory.draws))
+            return made
+
+        if memory.intervention is None:
+            weights = weights_of(scores)
+            return weights, past
+        weights = memory.intervention.weigh(scores, weights_of, memory.positions, t)
+        if self.history is not None and past is not None:
+            rows = torch.ones_like(t[:, 0], dtype=torch.bool)
+            if made is not None:
+                rows = (weights != made).any(-1)[:, 0]
+            past = self.history.overrule(past, weights[:, 0], rows)
+        return weights, past
+
+    def average(self, weights: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Context and weights as `forward` returns them, of weights (B, T, S)."""
         assert memory.values is not None
-
-        # 3. Make weights of the scores, and average the values by them.
-        def weigh(scores: Tensor) -> Tensor:
-            return window.reweigh(self.normalise(scores, past, memory.draws))
-
-        change, positions = memory.intervention, memory.positions
-        weights = weigh(scores) if change is None else change.weigh(scores, weigh, positions, t)
+        # 4. Average the values.
         context = self.dropout(weights.to(memory.values.dtype)) @ memory.values
         return context, weights.unsqueeze(1)
 

@@ -186,7 +186,8 @@ class Attention(nn.Module):
             mask = memory.mask | empty.unsqueeze(1)
             memory = replace(memory, mask=mask, lengths=memory.lengths.clamp(min=1))
         scores, window = self.attention.scores(queries, memory, t)
-        context, weights = self.attention.average(scores, window, memory, t)
+        weights, _ = self.attention.weigh(scores, window, memory, t)
+        context, weights = self.attention.average(weights, memory)
 
         is_empty = empty.view(-1, 1, 1)
         found = [context.masked_fill(is_empty, 0), weights[:, 0].masked_fill(is_empty, 0)]

@@ -37,7 +37,8 @@ class History(nn.Module, ABC, Generic[RememberedT]):
     """What an attention remembers from step to step, and what it makes of it.
 
     A subclass defines `first` and `after`, and one or both of `change_keys` and `weigh`; `before`
-    hands them the query of their step. Its constructor takes its settings, and whichever of the
+    hands them the query of their step, and `read_scores` hands `weigh` and `after` its scores. Its
+    constructor takes its settings, and whichever of the
     run-time arguments it needs: the widths `query_size` Q, `key_size` A of the projected keys and
     `value_size` D. Each head has a history of its own.
 
@@ -81,6 +82,27 @@ class History(nn.Module, ABC, Generic[RememberedT]):
         Args:
             past: what is remembered.
             query: (B, Q), of the step.
+        """
+        return past
+
+    def read_scores(self, past: RememberedT, scores: Tensor) -> RememberedT:
+        """What `weigh` and `after` of a step get of what is remembered, where both need the scores.
+
+        Args:
+            past: what is remembered, as `before` left it.
+            scores: (B, S), of the step, minus infinity where nothing may be seen.
+        """
+        return past
+
+    def overrule(self, past: RememberedT, weights: Tensor, rows: Tensor) -> RememberedT:
+        """What `after` gets where an intervention has set other weights than those of `weigh`.
+
+        For a history that remembers more of the choice of a step than its weights.
+
+        Args:
+            past: what is remembered, as `read_scores` left it.
+            weights: (B, S), of the step, as the intervention has left them.
+            rows: (B,) bool, where they differ.
         """
         return past
 

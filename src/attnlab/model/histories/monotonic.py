@@ -11,20 +11,13 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.histories.history import History, Remembered
+from attnlab.model.histories.history import History, Remembered, RememberedT
 from attnlab.model.histories.starts import at_first_token
 from attnlab.model.normalisers.normaliser import at_least_float32
 
 
-class Monotonic(History[Remembered]):
-    """Read on from where the last step stopped, until a token is chosen, with p = sigmoid(e + r).
-
-    Raffel et al. 2017, "Online and linear-time attention by enforcing monotonic alignments".
-    Training computes the weights that this has in the mean (equation 9): a_t(i) = p_t(i) q_t(i),
-    where q_t(i) = sum_{k <= i} a_{t-1}(k) prod_{k <= l < i} (1 - p_t(l)) is how likely the reading
-    comes to token i. Noise on the scores teaches it to be sure. Validation and search choose the
-    first token with p >= 1/2 (algorithm 1). A step that comes to the end without a choice has the
-    context 0, and so have all steps after it; so a row sums to 1 at most.
+class ReadingOn(History[RememberedT]):
+    """The base class of histories that read on until a token is chosen, with p = sigmoid(e + r).
 
     Args:
         initial_bias: r at first; it is learned. Below 0 the attention reads far at first.
@@ -43,18 +36,39 @@ class Monotonic(History[Remembered]):
     def rows_sum_to_one(self, of_normaliser: bool) -> bool:
         return False
 
+    def stops(self, scores: Tensor, before: Tensor) -> Tensor:
+        """Where this step stops, (B, S), of its scores and of where the last one did, (B, S)."""
+        energy = at_least_float32(scores) + self.r
+        if self.hard and not self.training:
+            return first_chosen(energy, before)
+        if self.noise and self.training:
+            energy = energy + self.noise * torch.randn_like(energy)
+        return expected_weights(energy, before)
+
+
+class Monotonic(ReadingOn[Remembered]):
+    """Read on from where the last step stopped, until a token is chosen, with p = sigmoid(e + r).
+
+    Raffel et al. 2017, "Online and linear-time attention by enforcing monotonic alignments".
+    Training computes the weights that this has in the mean (equation 9): a_t(i) = p_t(i) q_t(i),
+    where q_t(i) = sum_{k <= i} a_{t-1}(k) prod_{k <= l < i} (1 - p_t(l)) is how likely the reading
+    comes to token i. Noise on the scores teaches it to be sure. Validation and search choose the
+    first token with p >= 1/2 (algorithm 1). A step that comes to the end without a choice has the
+    context 0, and so have all steps after it; so a row sums to 1 at most.
+
+    Args:
+        initial_bias: r at first; it is learned. Below 0 the attention reads far at first.
+        noise: standard deviation of the normal noise on the scores in training; 0 for none.
+        hard: whether validation and search choose; False has the mean there too.
+    """
+
     def first(self, memory: Memory) -> Remembered:
         return Remembered(at_first_token(memory))
 
     def weigh(
         self, scores: Tensor, normalise: Callable[[Tensor], Tensor], past: Remembered
     ) -> Tensor:
-        energy = at_least_float32(scores) + self.r
-        if self.hard and not self.training:
-            return first_chosen(energy, past.weights)
-        if self.noise and self.training:
-            energy = energy + self.noise * torch.randn_like(energy)
-        return expected_weights(energy, past.weights)
+        return self.stops(scores, past.weights)
 
     def after(
         self, past: Remembered, query: Tensor, context: Tensor, weights: Tensor

@@ -21,6 +21,7 @@ from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
 from attnlab.model.gates import ElementwiseGate, PerHeadGate
 from attnlab.model.histories.history import Remembered
+from attnlab.model.histories.mocha import Mocha
 from attnlab.model.normalisers.around_best import AroundBest
 from attnlab.model.normalisers.entmax import Entmax
 from attnlab.model.normalisers.hard import Hard
@@ -36,6 +37,7 @@ from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 from attnlab.tasks.edited_source import heads_of
 from attnlab.tasks.symbols.histories import (
     Weighing,
+    compare_in_chunks,
     makes_weights,
     remember,
     weigh_by_history,
@@ -217,6 +219,8 @@ def attend_with_head(
             "e", "energy", found, values.axes[0], of=[query, keys], part=part_of(score)
         )
         sheet.formula("{} = score({}, {})", e, query, keys)
+    if past is not None and type(attention.history) is Mocha:
+        compare_in_chunks(sheet, attention.history, asking, values)
 
     # 3. The mask, the weights and the context.
     visible, emphasis = see(sheet, attention.scope, asking, own, look.position)

@@ -16,7 +16,8 @@ from attnlab.model.histories.forward import LEAST, Forward, ForwardWithAgent, Mo
 from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.histories.location_sensitive import LocationSensitive
-from attnlab.model.histories.monotonic import Monotonic
+from attnlab.model.histories.mocha import Mocha
+from attnlab.model.histories.monotonic import Monotonic, ReadingOn
 from attnlab.tasks.symbols.scores import base
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 
@@ -149,17 +150,60 @@ def move_forward(sheet: Sheet, history: Forward, weighing: Weighing) -> Symbol:
 
 def read_on(sheet: Sheet, history: Monotonic, weighing: Weighing) -> Symbol:
     """The first token with e + r ≥ 0 from where the last step stopped, or the mean choice."""
-    scores = weighing.scores
-    before = weights_before(sheet, weighing.past, scores.axes[0])
+    before = weights_before(sheet, weighing.past, weighing.scores.axes[0])
+    return stop(sheet, history, weighing.scores, before, weighing.name, weighing.about)
+
+
+def stop(
+    sheet: Sheet, history: ReadingOn[Any], scores: Symbol, before: Symbol, name: str, about: str
+) -> Symbol:
+    """Where a step stops, of its scores and of where the last one did: (S,)."""
     r = sheet.weight("r_m", "monotonic_bias", history.r)
     energy = sheet.compute("e+r_m", "choice_energy", "add", scores, r)
     p = sheet.compute("p", "choice_probability", "sigmoid", energy)
     sheet.formula("{} = {} + {}", energy, scores, r)
     sheet.formula("{} = sigmoid({})", p, energy)
     operation = "first_chosen" if history.hard else "mean_choice"
-    alpha = sheet.compute(weighing.name, weighing.about, operation, energy, before)
+    stops = sheet.compute(name, about, operation, energy, before)
     words = "first({} ≥ 0, {})" if history.hard else "mean({}, {})"
-    sheet.formula("{} = " + words, alpha, energy, before)
+    sheet.formula("{} = " + words, stops, energy, before)
+    return stops
+
+
+def compare_in_chunks(sheet: Sheet, history: Mocha, query: Symbol, values: Symbol) -> None:
+    """The chunk energies ε = v · tanh(W q + U h) of a query and values: (S,)."""
+    score = history.chunk_score
+    width = Axis("A", len(score.v))
+    W = sheet.weight("W_ε", "chunk_W", score.W.weight, width, query.axes[0])
+    U = sheet.weight("U_ε", "chunk_U", score.U.weight, width, values.axes[1])
+    v = sheet.weight("v_ε", "chunk_v", score.v, width)
+    mapped_query = sheet.compute(f"W_ε {base(query)}", "chunk_query", "linear", W, query)
+    mapped_values = sheet.compute(f"U_ε {base(values)}", "chunk_values", "linear", U, values)
+    both = sheet.compute("W_ε+U_ε", "sum_of_both", "add", mapped_query, mapped_values)
+    T = sheet.compute("T_ε", "tanh_matrix", "tanh", both)
+    energies = sheet.compute("ε_t", "chunk_energy", "dot", v, T)
+    sheet.formula("{} = {} {}", mapped_query, W, query)
+    sheet.formula("{} = {} {}", mapped_values, U, values)
+    sheet.formula("{} = {} + {}", both, mapped_query, mapped_values)
+    sheet.formula("{} = tanh({})", T, both)
+    sheet.formula("{} = {} · {}", energies, v, T)
+
+
+def look_at_chunks(sheet: Sheet, history: Mocha, weighing: Weighing) -> Symbol:
+    """The softmax of the chunk energies over each chunk, in the mean over where it ends."""
+    scores = weighing.scores
+    before = sheet.given("z_t−1", "last_stop", weighing.past.weights[0], scores.axes[0])
+    stops = stop(sheet, history, scores, before, "z_t", "stop")
+    energies = sheet.symbols[sheet.named("ε_t")]
+    if scores.operation == "mask":
+        visible = scores.of[1]
+        masked = sheet.compute("ε′", "masked_energy", "mask", energies, visible)
+        sheet.formula("{} = {};  {} = 0 ⇒ −∞", masked, energies, visible)
+        energies = masked
+    alpha = sheet.compute(
+        weighing.name, weighing.about, "chunk_softmax", stops, energies, size=history.chunk_size
+    )
+    sheet.formula("{} = chunks({}, {})", alpha, stops, energies)
     return alpha
 
 
@@ -167,6 +211,7 @@ WEIGHTS: Mapping[type, Callable[..., Symbol]] = {
     Forward: move_forward,
     ForwardWithAgent: move_forward,
     Monotonic: read_on,
+    Mocha: look_at_chunks,
 }
 
 
@@ -187,7 +232,7 @@ def weigh_by_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
         assert y is not None
         return torch.as_tensor(y.values).to(past.weights)[None]
 
-    found = history.weigh(given, normalise, past)[0]
+    found = history.weigh(given, normalise, history.read_scores(past, given))[0]
     part = type(history).__name__
     of = [scores] if y is None else [y]
     alpha = sheet.opaque(weighing.name, weighing.about, found, *scores.axes, of=of, part=part)

@@ -226,6 +226,15 @@ def mean_choice(energy: Array, before: Array) -> Array:
     return weights
 
 
+def chunk_softmax(stops: Array, energies: Array, *, size: int) -> Array:
+    """A softmax over the tokens up to each, `size` at most, times how likely a step stops there."""
+    weights = np.zeros_like(stops)
+    for end in np.flatnonzero(stops):
+        begin = max(end - size + 1, 0)
+        weights[begin : end + 1] += stops[end] * softmax(energies[begin : end + 1])
+    return weights
+
+
 def mask(scores: Array, visible: Array) -> Array:
     """Minus infinity where nothing may be seen."""
     return np.where(visible > 0, scores, -np.inf)
@@ -314,6 +323,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "seen_alone": seen_alone,
     "first_chosen": first_chosen,
     "mean_choice": mean_choice,
+    "chunk_softmax": chunk_softmax,
     "mask": mask,
     "window": window,
     "gaussian": gaussian,
