@@ -13,6 +13,7 @@ from tokenizers import pre_tokenizers
 
 from attnlab.batch import SPECIAL_TOKENS
 from attnlab.commands import main
+from attnlab.config.part import Part
 from attnlab.config.target import class_named
 from attnlab.data.corpus import Cleaning
 from attnlab.data.tokenizer import Tokenizer
@@ -22,6 +23,7 @@ from attnlab.explorer import export
 from attnlab.explorer.export import SUPPORTED, exported, page_with, unsupported
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.fast import speed_up
+from attnlab.model.gates import ElementwiseGate, PerHeadGate
 from attnlab.model.outputs.pointer_generator import PointerGenerator
 from explored_models import BEAM, build_character_translator, build_review_classifier
 
@@ -69,6 +71,12 @@ def test_sped_up_model_is_exported_like_the_plain_one(tiny_model):
     speed_up(fast.model)
     assert unsupported(fast) == []
     assert exported("a", fast) == exported("a", plain)
+
+
+@pytest.mark.parametrize("kind", [ElementwiseGate, PerHeadGate])
+def test_classifier_with_a_gate_is_refused_by_a_sentence(kind):
+    (problem,) = unsupported(build_review_classifier(gate=Part(kind)))
+    assert problem.startswith(f"model/gate is attnlab.model.gates.{kind.__name__}, which an exported")
 
 
 class StrangeScore(DotScore):

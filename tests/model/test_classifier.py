@@ -11,7 +11,7 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
-from composed_variants import composed
+from composed_variants import composed, usual_first
 from legal_choices import BY_POSITION, SCORES
 from numpy.typing import NDArray
 from torch import Tensor
@@ -20,6 +20,7 @@ from attnlab.batch import EOS, PAD, Padding
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
+from attnlab.model.gates import ElementwiseGate
 from attnlab.model.model_folder import (
     ModelFacts,
     load_classifier,
@@ -39,6 +40,7 @@ def config(
     normaliser: str = "softmax",
     projection: str = "none",
     heads: str = "one",
+    gate: str = "none",
     cell: str = "lstm",
     **encoder: Any,
 ) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def config(
         "normaliser": normaliser,
         "projection": projection,
         "heads": heads,
+        "gate": gate,
     }
     sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1} | dict.fromkeys(
         ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
@@ -87,32 +90,39 @@ def padded(sentences: list[list[int]], side: str, more: int = 0) -> tuple[Tensor
 
 
 def by_formula(
-    model: Classifier, sentence: list[int]
+    model: Classifier, sentence: list[int], heads: int | None = None, gate: str = "none"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities (C,) and attention weights (S,) of one sentence, from the papers' equations."""
+    """Probabilities (C,) and attention weights (S,) of one sentence, from the papers' equations.
+
+    The weights are the mean over the heads.
+    """
     w = paper.weights_of(model)
     encoded = paper.encode(
         paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS]
     )
     q = encoded.final.hidden[-1]
-    c, (a,), _ = paper.attend(
-        paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0, [{}]
+    choice = paper.Attention("bahdanau", heads=heads, gate=gate)
+    pasts = [{} for _ in range(heads or 1)]
+    c, of_heads, _ = paper.attend(
+        choice, paper.part(w, "attention."), q, encoded.outputs, 0, pasts
     )
     d = np.maximum(w["dense.weight"] @ c + w["dense.bias"], 0)
     z = w["output.weight"] @ d + w["output.bias"]
     if len(z) == 1:
         z = np.array([0.0, z[0]])  # its softmax is the sigmoid of z and its complement
-    return paper.softmax(z), a
+    return paper.softmax(z), np.mean(of_heads, axis=0)
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
-def test_classifier_equals_its_formula(num_classes: int) -> None:
-    model = build(num_classes)
+@pytest.mark.parametrize("heads", [None, 4])
+@pytest.mark.parametrize("gate", usual_first("gate"))
+def test_classifier_equals_its_formula(num_classes: int, heads: int | None, gate: str) -> None:
+    model = build(num_classes, heads="multi" if heads else "one", gate=gate)
     assert model.output.out_features == (1 if num_classes == 2 else num_classes)
     source, mask = padded(SENTENCES, "pre")
     found = model(source, mask)
     for i, sentence in enumerate(SENTENCES):
-        probabilities, weights = by_formula(model, sentence)
+        probabilities, weights = by_formula(model, sentence, heads, gate)
         assert (
             np.abs(found.log_probabilities[i].exp().detach().numpy() - probabilities).max() < 1e-10
         )
@@ -120,9 +130,11 @@ def test_classifier_equals_its_formula(num_classes: int) -> None:
     assert found.attention_weights[~mask].abs().sum() == 0
 
 
-@pytest.mark.parametrize("num_classes", [2, 3])
-def test_classifier_gradient_matches_finite_differences(num_classes: int) -> None:
-    model = build(num_classes)
+@pytest.mark.parametrize(
+    ("num_classes", "gate"), [(2, "none"), (3, "none"), (2, "elementwise"), (3, "per_head")]
+)
+def test_classifier_gradient_matches_finite_differences(num_classes: int, gate: str) -> None:
+    model = build(num_classes, gate=gate)
     source, mask = padded(SENTENCES[:2], "post")
     parameters = [p for p in model.parameters() if p is not model.encoder.embedding.weight]
 
@@ -157,6 +169,8 @@ def test_classified_sentence_alone_equals_itself_in_any_batch(attention: str, sc
         {"normaliser": "sparsemax"},
         {"projection": "linear"},
         {"heads": "multi"},
+        {"gate": "elementwise"},
+        {"gate": "per_head"},
         {"cell": "gru", "layers": 2},
         {"bidirectional": False},
         {"merge": "sum"},
@@ -182,6 +196,32 @@ def test_every_score_goes_with_every_other_choice(attention: str, changed: dict[
         if p.grad is None or not p.grad.isfinite().all()
     ]
     assert without == []
+
+
+@pytest.mark.parametrize(("gate", "heads"), [("elementwise", "one"), ("per_head", "multi")])
+def test_gated_sentence_alone_equals_itself_in_any_batch(gate: str, heads: str) -> None:
+    model = build(3, gate=gate, heads=heads)
+    alone = [model(*padded([each], "pre")).log_probabilities[0] for each in SENTENCES]
+    found = model(*padded(SENTENCES, "pre", 3)).log_probabilities
+    torch.testing.assert_close(found, torch.stack(alone), rtol=0, atol=1e-12)
+
+
+def test_open_gate_is_no_gate_and_a_closed_one_leaves_nothing_of_the_sentence() -> None:
+    plain, gated = build(3), build(3, gate="elementwise")
+    assert not gated.load_state_dict(plain.state_dict(), strict=False).unexpected_keys
+    gate = gated.attention.gate
+    assert isinstance(gate, ElementwiseGate)
+    source, mask = padded(SENTENCES, "pre")
+    with torch.no_grad():
+        gate.W.weight.zero_()
+        gate.W.bias.fill_(100.0)
+        opened = gated(source, mask)
+        gate.W.bias.fill_(-100.0)
+        closed = gated(source, mask)
+    torch.testing.assert_close(opened.log_probabilities, plain(source, mask).log_probabilities)
+    torch.testing.assert_close(opened.attention_weights, closed.attention_weights)
+    nothing = torch.zeros(4, gated.dense.in_features, dtype=torch.float64)
+    torch.testing.assert_close(closed.log_probabilities, gated.decide(nothing))
 
 
 def test_unmasked_attention_weighs_pads() -> None:
@@ -261,6 +301,18 @@ def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> No
     loaded = load_classifier(str(path))
     assert not loaded.training
     source, mask = padded(SENTENCES, "pre")
+    assert torch.equal(
+        loaded(source, mask).log_probabilities, model(source, mask).log_probabilities
+    )
+
+
+def test_folder_of_a_version_without_gates_loads(folder: tuple[Path, Classifier]) -> None:
+    path, model = folder
+    saved = json.loads((path / "config.json").read_text())
+    assert saved["model"].pop("gate", "missing") is None
+    (path / "config.json").write_text(json.dumps(saved))
+    source, mask = padded(SENTENCES, "pre")
+    loaded = load_classifier(str(path))
     assert torch.equal(
         loaded(source, mask).log_probabilities, model(source, mask).log_probabilities
     )

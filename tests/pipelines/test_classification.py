@@ -190,10 +190,6 @@ MIXTURES = {
         "model/history cannot be chosen: the model of task=classification has no such part; leave "
         "model/history out",
     ),
-    "gate": (
-        ("task=classification", "model/gate=elementwise"),
-        "model/gate cannot be chosen: the model of task=classification has no such part; leave",
-    ),
     "former coverage": (
         ("task=classification", "model/coverage=see2017"),
         "model/coverage is now model/history: model/coverage=see2017 is model/history=coverage",

@@ -23,6 +23,7 @@ from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.score import Score
 from attnlab.model.dropout import Dropout, Rate
 from attnlab.model.encoders.encoder import Encoder
+from attnlab.model.gates import ContextGate
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.scopes import Scope
@@ -51,7 +52,7 @@ class Classifier(nn.Module):
     there are C numbers and P = softmax(z). The score is additive by default, v · tanh(W q + U h)
     (Bahdanau et al. 2015, appendix A.1.2). Pooling by attention before a dense layer is that of
     Raffel and Ellis 2015 (equation 1); there the query is learnt, here it is the sentence's own
-    final state.
+    final state. A gate on the context goes by that state, too, and makes another c of c and q.
 
     Args:
         dense_size: units of the layer d.
@@ -76,6 +77,7 @@ class Classifier(nn.Module):
         dense_size: PositiveInt,
         dropout: Rate,
         initialisation: Initialisation | None = None,
+        gate: Part[ContextGate] | None = None,
         *,
         source_vocabulary_size: int,
         num_classes: int,
@@ -92,7 +94,7 @@ class Classifier(nn.Module):
             source_vocabulary_size=source_vocabulary_size, padding=padding
         )
         size = self.encoder.output_size
-        mechanism = Mechanism(attention, normaliser, scope, projection, history=None, heads=heads)
+        mechanism = Mechanism(attention, normaliser, scope, projection, heads=heads, gate=gate)
         self.attention = mechanism.build(query_size=self.encoder.state_shape.size, value_size=size)
         self.dense = nn.Linear(size, dense_size)
         self.dropout = Dropout(dropout)

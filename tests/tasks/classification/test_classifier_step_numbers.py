@@ -18,6 +18,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.scaled_dot import ScaledDotScore
 from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.recurrent import RecurrentEncoder
+from attnlab.model.gates import ElementwiseGate, PerHeadGate
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.scopes import GlobalScope, LocalP
 from attnlab.tasks.classification.analysis import classify
@@ -26,9 +27,10 @@ from attnlab.tasks.classification.step_numbers import step_numbers
 from attnlab.tasks.edited_source import Edit
 
 TEXT = "good film"
+HEADS = Part(MultiHeadAttention, heads=2, size=3)
 
 
-def classifier_of(score, scope, heads, labels) -> SentenceClassifier:
+def classifier_of(score, scope, heads, labels, gate=None) -> SentenceClassifier:
     torch.manual_seed(1)
     rates = ("word_dropout", "dropout", "layer_dropout", "output_dropout")
     sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(rates, 0.0)
@@ -43,6 +45,7 @@ def classifier_of(score, scope, heads, labels) -> SentenceClassifier:
         heads,
         dense_size=6,
         dropout=0.0,
+        gate=gate,
         source_vocabulary_size=tokenizer.size,
         num_classes=len(labels),
         padding=Padding(),
@@ -58,16 +61,18 @@ def classifier_of(score, scope, heads, labels) -> SentenceClassifier:
     "labels", [["bad", "good"], ["bad", "so-so", "good"]], ids=["two", "three"]
 )
 @pytest.mark.parametrize(
-    ("score", "scope", "heads"),
+    ("score", "scope", "heads", "gate"),
     [
-        (Part(BahdanauScore, size=5, bias=True), Part(GlobalScope), None),
-        (Part(ScaledDotScore), Part(GlobalScope), Part(MultiHeadAttention, heads=2, size=3)),
-        (Part(BahdanauScore, size=5), Part(LocalP, width=2), None),
+        (Part(BahdanauScore, size=5, bias=True), Part(GlobalScope), None, None),
+        (Part(ScaledDotScore), Part(GlobalScope), HEADS, None),
+        (Part(BahdanauScore, size=5), Part(LocalP, width=2), None, None),
+        (Part(BahdanauScore, size=5), Part(GlobalScope), None, Part(ElementwiseGate)),
+        (Part(ScaledDotScore), Part(GlobalScope), HEADS, Part(PerHeadGate)),
     ],
-    ids=["keras", "heads", "local"],
+    ids=["keras", "heads", "local", "gate", "gated heads"],
 )
-def test_numbers_follow_and_end_with_the_probabilities(score, scope, heads, labels, masking):
-    ours = classifier_of(score, scope, heads, labels)
+def test_numbers_follow_and_end_with_the_probabilities(score, scope, heads, gate, labels, masking):
+    ours = classifier_of(score, scope, heads, labels, gate)
     edit = Edit(before=1, behind=2)
     shown = step_numbers(ours, TEXT, edit=edit, masking=masking)
     json.dumps(shown, allow_nan=False)
