@@ -9,7 +9,7 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
-from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES
+from composed_variants import FOLLOWS_ALIGNMENT, MARGINALISES, part_of
 from lab_extras.alignments import StayingAttention
 from paper_equations.alignments import every_alignment, transition_of
 
@@ -138,6 +138,49 @@ def test_guesses_are_those_of_a_greedy_search(output, input_feeding, tiny_model,
         token = next_log_probs(logits.detach()).argmax(1)
         differ |= bool((token != batch.target_output[:, t]).any())
     assert differ
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_reach_beyond_the_source_costs_no_more_and_changes_nothing(monotonic, tiny_model, pairs):
+    def built(reach: int):
+        part = part_of("output", "first_order_hard_attention", {}, monotonic=monotonic, reach=reach)
+        return tiny_model(**PAPER, output=part, scale=2.0)
+
+    batch = make_batch(*pairs((4, 2), (3, 2)), Padding())
+    length = batch.source.shape[1]
+    longest = length - 1
+    far, near = built(40), built(longest)
+    first = 0 if monotonic else 40 - longest
+    kept = slice(first, first + near.output.of_state.out_features)
+    weights = dict(far.state_dict())
+    for name in ("output.of_state.weight", "output.of_state.bias", "output.of_value.weight"):
+        weights[name] = weights[name][kept]
+    near.load_state_dict(weights)
+
+    losses = []
+    for model in (far, near):
+        unrolled = model(batch)
+        assert unrolled.reading.log_moves.shape[-1] == (length if monotonic else 2 * length - 1)
+        loss = summed_nll(model.output, unrolled, batch)
+        loss.backward()
+        losses.append(loss.item())
+        assert BeamSearch(3, 0.0, 5)(model, batch.source, batch.source_mask)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+    for long, short in zip(far.output.parameters(), near.output.parameters(), strict=True):
+        of_kept = long.grad if long.shape == short.shape else long.grad[kept]
+        torch.testing.assert_close(of_kept, short.grad, rtol=0, atol=1e-12)
+        if long.shape != short.shape:
+            assert long.grad.count_nonzero() == short.grad.count_nonzero() > 0
+
+
+def test_reach_beyond_a_source_of_one_token_leaves_it_nowhere_to_go(tiny_model):
+    part = part_of("output", "first_order_hard_attention", {}, reach=40)
+    model = tiny_model(**PAPER, output=part)
+    source = torch.tensor([[EOS]])
+    memory, state = model.encode(source, source == EOS)
+    logits, _, weights = model.step(torch.tensor([BOS]), state, memory)
+    assert weights.tolist() == [[1.0]]
+    assert logits.isfinite().all()
 
 
 def check_sums_over_alignments(model, batch, unrolled, transitions) -> np.ndarray:
