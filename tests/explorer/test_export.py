@@ -76,7 +76,9 @@ def test_sped_up_model_is_exported_like_the_plain_one(tiny_model):
 @pytest.mark.parametrize("kind", [ElementwiseGate, PerHeadGate])
 def test_classifier_with_a_gate_is_refused_by_a_sentence(kind):
     (problem,) = unsupported(build_review_classifier(gate=Part(kind)))
-    assert problem.startswith(f"model/gate is attnlab.model.gates.{kind.__name__}, which an exported")
+    assert problem.startswith(
+        f"model/gate is attnlab.model.gates.{kind.__name__}, which an exported"
+    )
 
 
 class StrangeScore(DotScore):

@@ -103,9 +103,7 @@ def by_formula(
     q = encoded.final.hidden[-1]
     choice = paper.Attention("bahdanau", heads=heads, gate=gate)
     pasts = [{} for _ in range(heads or 1)]
-    c, of_heads, _ = paper.attend(
-        choice, paper.part(w, "attention."), q, encoded.outputs, 0, pasts
-    )
+    c, of_heads, _ = paper.attend(choice, paper.part(w, "attention."), q, encoded.outputs, 0, pasts)
     d = np.maximum(w["dense.weight"] @ c + w["dense.bias"], 0)
     z = w["output.weight"] @ d + w["output.bias"]
     if len(z) == 1:

@@ -300,6 +300,10 @@ COMBINATIONS = {
         "training.attention_schedule switches the attention on late, but the model has no "
         "attention; choose training/attention_schedule=always or a model/attention",
     ),
+    "schedule that changes nothing": (
+        ("model/attention=uniform", "training/attention_schedule=late"),
+        "training.attention_schedule.meanwhile is uniform, but model.attention is UniformScore, w",
+    ),
     "schedule of alignments": (
         (
             "model/decoder=step_then_attend",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from composed_variants import part_of, usual_first
+from legal_choices import refusal
 from pytorch_lightning.callbacks import LambdaCallback
 
 from attnlab.batch import Padding
@@ -207,3 +209,26 @@ def test_pointer_network_would_learn_nothing_without_attention(meanwhile):
     assert "choose training/attention_schedule=always or model/output=pointer_gen" in problem
     copies = {**model, "output": Part(PointerGenerator)}
     assert (schedule_problems(late(3, meanwhile), copies) == []) == (meanwhile == "uniform")
+
+
+@pytest.mark.parametrize("scope", ["global", "local_m", "local_p", "local_p_renormalised"])
+@pytest.mark.parametrize("history", ["none", "forward", "monotonic"])
+@pytest.mark.parametrize("normaliser", usual_first("normaliser"))
+def test_uniform_weights_in_place_of_uniform_weights_are_refused(
+    normaliser, history, scope, tiny_model, pairs
+):
+    """Just where an attention that is off has the weights of one that is on."""
+    choices = {"normaliser": normaliser, "history": history, "scope": scope, "attention": "uniform"}
+    if refusal(choices) is not None:
+        pytest.skip("refused by itself")
+    settings = {name: part_of(name, choice) for name, choice in choices.items() if name != "scope"}
+    window = {"renormalise": True} if scope.endswith("_renormalised") else {}
+    settings["scope"] = part_of("scope", scope.removesuffix("_renormalised"), **window)
+    problems = schedule_problems(late(3), settings)
+
+    model, batch = tiny_model(**choices), make_batch(*pairs((5, 3), (4, 2)), Padding())
+    on = model(batch).attention_weights
+    off = model(batch, intervention=Intervention("uniform")).attention_weights
+    assert bool(problems) == torch.allclose(on, off, rtol=0, atol=1e-9)
+    assert all("so that the schedule changes nothing; choose" in problem for problem in problems)
+    assert schedule_problems(late(3, "none"), settings) == []
