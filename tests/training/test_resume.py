@@ -78,6 +78,7 @@ STOPPED = [
             {"on": {"workers": 2}},
             {"model": {"cell": "gru"}},
             {"model": {"cell": "rnn"}},
+            {"model": {"history": "mocha"}},  # with noise on its scores
         )
     ),
     pytest.param(
