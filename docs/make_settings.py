@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from pydantic import PydanticUserError, TypeAdapter
 
 from attnlab.config.annotation_text import describe
+from attnlab.config.choices import place_of_group
 from attnlab.config.params import as_text, leaves, value_at
 from attnlab.config.place import Place, component, places_of, setting_annotations
 from attnlab.config.signature import constructor_hints, settings_of
@@ -93,7 +94,7 @@ def _is_at_top(name: str) -> bool:
 
 def _group(group: str, choices: list[str], default: str) -> Iterator[str]:
     """The table of a group's choices, then a table of settings for each class that they name."""
-    place = group.replace("/", ".")
+    place = place_of_group(group)
     default = default or next((name for name in ("none", "default") if name in choices), "")
     own = {choice: f"\n{TARGET}:" in _text(group, choice) for choice in choices}
     choices = sorted(choices, key=lambda choice: (choice != default, not own[choice]))
@@ -184,7 +185,7 @@ def _node(group: str, choice: str) -> Any:
     config = (
         compose_config(name=f"{group}/{choice}") if alone else compose_config([f"{group}={choice}"])
     )
-    return value_at(OmegaConf.to_container(config, resolve=False), group.replace("/", "."))
+    return value_at(OmegaConf.to_container(config, resolve=False), place_of_group(group))
 
 
 def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
@@ -215,6 +216,8 @@ def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
                 part = part.replace("@", f"@{place}.")
             chosen.append(f"{part[1:] if part.startswith('/') else f'{group}/{part}'}={name}")
     missing = object()
+    # What a fault is put into; it is no setting.
+    known = {"model._target_": value_at(values, "model._target_"), **known}
     chosen += [
         f"{key}={as_text(value)}"
         for key, value in leaves(values, place)

@@ -39,14 +39,15 @@ LEVELS = {
     "plots": 7,
     "runs": 8,
     "tasks": 9,
-    "experiment": 10,
-    "report": 11,
-    "studies": 12,
-    "api": 13,
-    "course": 14,
-    "explorer": 14,
-    "commands": 15,
-    "__init__": 16,  # the names that `import attnlab` offers
+    "faults": 10,
+    "experiment": 11,
+    "report": 12,
+    "studies": 13,
+    "api": 14,
+    "course": 15,
+    "explorer": 15,
+    "commands": 16,
+    "__init__": 17,  # the names that `import attnlab` offers
 }
 HOMES = {
     "mlflow": {"runs"},

@@ -73,6 +73,10 @@ def code_of(stage: str) -> list[str]:
     used = {path for name in names if (path := module_file(name.partition(":")[0])) is not None}
 
     places = {PACKAGE_ROOT / "experiment"}
+    # A fault stands in the section of the model, though its group is another one. What it imports
+    # beside what a right model does is of the training, on whose output an evaluation depends.
+    if stage in ("train", "evaluate"):
+        places.add(PACKAGE_ROOT / "faults")
     for file in used:
         package = PACKAGE_ROOT / file.relative_to(PACKAGE_ROOT).parts[0]
         of_package = [path for path in used if path.is_relative_to(package)]

@@ -20,6 +20,8 @@ from attnlab.project import CONF
 
 # Their files go over those of all other groups.
 _OVER_ALL = ("task", "experiment", "debug")
+# The sections of groups whose files are for the whole config.
+_PLACES = {"fault": "model.fault"}
 # `${.dropout}`, or, with a value for where there is no such place, `${oc.select:model.dropout,0.0}`
 _REFERENCE = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,([^{}]*))?\}")
 
@@ -37,6 +39,11 @@ class ConfFile(NamedTuple):
     defaults: Mapping[str, str]
     overrides: Mapping[str, str]
     bases: int = 0
+
+
+def place_of_group(group: str) -> str:
+    """Where the section of a group stands in a config: `model.attention` for `model/attention`."""
+    return _PLACES.get(group, group.replace("/", "."))
 
 
 @functools.cache
@@ -237,7 +244,7 @@ def choice_of(
     likely: the choice to prefer if others are equally close.
     folders: of configs, in the order in which they are searched.
     """
-    place = group.replace("/", ".")
+    place = place_of_group(group)
     names = list(_names_in(group, folders))
     if likely in names:
         names.remove(likely)

@@ -1,8 +1,8 @@
 """The name of an experiment: of its run, sweep job, model, report title and explorer entry.
 
-It follows from the config alone, so that a model folder has the name of the run that trained it:
-the score, every choice and setting that is not the default, the data and the seed. Where a preset
-says the same in fewer words, its name stands for them.
+It follows from the config alone, so that a model folder has the name of the run that trained it: a
+fault of the museum of mistakes, the score, every choice and setting that is not the default, the
+data and the seed. Where a preset says the same in fewer words, its name stands for them.
 
 In a sweep, what the sweep varies stands in front, each value before the name of its setting: a
 narrow column shows the start of a name.
@@ -27,6 +27,7 @@ from attnlab.config.choices import (
     differences,
     listed_choices,
     merged,
+    place_of_group,
 )
 from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
 from attnlab.config.renamed import with_new_names
@@ -39,6 +40,7 @@ LONGEST = 100
 _SEPARATOR = " · "
 # {place in the config: group}, in the order of the name: the score comes first, the data last.
 _PLACES = {
+    "model.fault": "fault",
     "model.attention": "model/attention",
     **{
         f"model.{name}": f"model/{name}"
@@ -115,6 +117,11 @@ def _name_of(
     places = {_place_of(key) for key, _ in varied}
 
     words = list(in_front)
+    # Never shortened: no faulty model may be mistaken for a right one.
+    for word in _fault_words(config, folders):
+        if word.place not in places:
+            words.append(word.text)
+    config = _without_fault(config, folders)
     if "attention" in short and "model.attention" not in places:
         words.append("no attention" if short["attention"] == "none" else short["attention"])
     others = []
@@ -127,6 +134,32 @@ def _name_of(
     if "seed" in short and "seed" not in places:
         words.append(f"seed {short['seed']}")
     return _SEPARATOR.join(word for word in words if word) or "run"
+
+
+def _fault_words(config: Mapping[str, Any], folders: tuple[Path, ...]) -> list[Words]:
+    """The fault of a model and its settings that are not those of its file; empty without one."""
+    place = "model.fault"
+    node = value_at(config, place)
+    if node is None:
+        return []
+    name = choice_of("fault", node, folders=folders) or choice_name(node) or as_text(node)
+    written = value_at(conf_file("fault", name, folders).values, place)
+    settings = [
+        Words(key, setting_words(key, value))
+        for key, value in differences(written, node, config, f"{place}.")
+    ]
+    return [Words(place, setting_words(place, name)), *settings]
+
+
+def _without_fault(config: Mapping[str, Any], folders: tuple[Path, ...]) -> dict[str, Any]:
+    """The config of the right model: its class and its settings without the fault."""
+    model = config.get("model")
+    if not isinstance(model, Mapping) or model.get("fault") is None:
+        return dict(config)
+    right = {key: value for key, value in model.items() if key != "fault"}
+    choice = default_choices(_task_of(config, folders), folders=folders)["model"]
+    right["_target_"] = value_at(conf_file("model", choice, folders).values, "model._target_")
+    return {**config, "model": right}
 
 
 def choice_words(key: str, text: str) -> str:
@@ -183,7 +216,7 @@ def _place_of(key: str) -> str:
 
     It is `data.source_tokenizer` for `data/tokenizer@data.source_tokenizer`.
     """
-    return key.rpartition("@")[2].replace("/", ".")
+    return place_of_group(key.rpartition("@")[2])
 
 
 def _typed_value(text: str) -> Any:

@@ -83,6 +83,8 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     named: dict[str, Any] = {}
     if isinstance(config.get("task"), Mapping):
         named["task"] = choice_name(config["task"])
+    if model.get("fault") is not None:
+        named["fault"] = choice_name(model["fault"])
     for name in OF_THE_MODEL:
         if name in model:
             named[name] = choice_name(model[name])

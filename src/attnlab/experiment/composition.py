@@ -31,6 +31,7 @@ from attnlab.experiment.hydra_config import (
     config_folders,
     hydra_error_sentence,
 )
+from attnlab.faults.faulty_task import check_task, with_fault
 from attnlab.files import resolve_path
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.plots.picture import Picture
@@ -65,6 +66,7 @@ def check(config: DictConfig) -> Experiment:
             "MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
         )
     task: Task[Any] = bind(values.get("task"), Task, "task")
+    check_task(task, values.get("model"))
     trainer = values.get("trainer")
     of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
     with_tracker = {**values, "tracking": with_environment(values.get("tracking"))}
@@ -87,6 +89,8 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model "
                 "folder could not be read; give the value itself"
             )
+    # A fault of the museum of mistakes may be in the training or in the evaluation.
+    task = bound["task"] = with_fault(task, bound["model"])
     problems = [*task.check(bound), *_metric_problems(task, bound["metrics"]), *of_trainer]
     if problems:
         raise ExperimentError(problems)

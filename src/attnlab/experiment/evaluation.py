@@ -43,6 +43,7 @@ from attnlab.experiment.run import (
     run_state,
 )
 from attnlab.experiment.sections import EVALUATE_SECTIONS, TRAIN_SECTIONS
+from attnlab.faults.faulty_task import evaluated_with_fault
 from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
@@ -96,8 +97,10 @@ def evaluate_model_folder(experiment: Experiment) -> Path:
         raise ExperimentError(
             "paths.model and paths.data must name a model folder and the prepared data; give both"
         )
-    for folder in (resolve_path(paths.model), *experiment.ensemble_folders):
+    folders = [resolve_path(paths.model), *experiment.ensemble_folders]
+    for folder in folders:
         _check_own_code(experiment, folder)
+    experiment = evaluated_with_fault(experiment, folders)
     line = environment_note(experiment.config["tracking"])
     if line:
         echo(line)

@@ -20,7 +20,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from attnlab.config.choices import conf_file
+from attnlab.config.choices import conf_file, place_of_group
 from attnlab.config.params import value_at
 from attnlab.config.renamed import new_choice, new_group, new_name
 from attnlab.config.signature import settings_of
@@ -205,7 +205,7 @@ def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict
     """
     shown = {}
     for group, choice in choices.items():
-        changed = changed_values(group, choice, value_at(config, group.replace("/", ".")))
+        changed = changed_values(group, choice, value_at(config, place_of_group(group)))
         shown[group] = f"{choice}, changed" if changed else choice
     return shown
 
@@ -216,7 +216,7 @@ def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
     Empty where conf/ has no such file.
     """
     file = conf_file(group, choice, config_folders())
-    written = value_at(file.values, group.replace("/", "."))
+    written = value_at(file.values, place_of_group(group))
     return _different(written, section)
 
 

@@ -13,7 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attnlab.config.choices import changed_settings, choice_of, default_choices, written_by
+from attnlab.config.choices import (
+    changed_settings,
+    choice_of,
+    default_choices,
+    place_of_group,
+    written_by,
+)
 from attnlab.config.params import (
     LONGEST_VALUE,
     accepted_name,
@@ -28,7 +34,7 @@ from attnlab.project import CONF
 
 # Groups whose choices are params, wherever their section is in the config.
 _GROUPS = (
-    "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
+    "fault", "task", "data", "padding", "hardware", "search", "model/attention", "model/projection",
     "model/normaliser", "model/scope", "model/history", "model/heads", "model/gate",
     "model/encoder", "model/encoder@model.encoder.first", "model/encoder@model.encoder.then",
     "model/encoder@model.encoder.features", "model/encoder@model.encoder.source",
@@ -78,7 +84,7 @@ def _choices(config: Mapping[str, Any], folders: tuple[Path, ...]) -> Iterator[t
     task = choice_of("task", config.get("task"), folders=folders) or "translation"
     defaults = default_choices(task, folders=folders)
     for group in _GROUPS:
-        place = group.rpartition("@")[2].replace("/", ".")
+        place = place_of_group(group.rpartition("@")[2])
         section, _, name = place.rpartition(".")
         above = value_at(config, section) if section else config
         if not isinstance(above, Mapping) or name not in above:
