@@ -5,6 +5,7 @@ Folders of older versions do not name their task; their files tell it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from attnlab.config.binding import bind
 from attnlab.config.identity import foreign_modules
+from attnlab.config.params import short_params
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluation_files import TASK
 from attnlab.evaluation.measures import Measure, Measures
@@ -111,4 +113,11 @@ def load_predictor(folder: Path, device: str = "cpu", allow: Collection[str] = (
         raise ExperimentError(f"the device {device} cannot be used here: {reason}") from None
     predictor = task_of_model(folder, allow).predictor().load(folder, device, allow)
     predictor.example = read_example(folder)
+    fault = short_params(read_config(folder)).get("fault")
+    if fault is not None:
+        print(
+            f"warning: the model in {folder} was trained with fault={fault}, a mistake that was "
+            "put into it on purpose (docs/museum.md)",
+            file=sys.stderr,
+        )
     return predictor

@@ -164,8 +164,14 @@ def step_numbers(
         `scores`, of each head five scores on this step's query, as `five_scores` describes them;
         None for a decoder that asks no attention.
 
-    Raises ExperimentError for a step behind the target, for a patch, and as `score`.
+    Raises ExperimentError for a step behind the target, for a patch, for a model with a fault, and
+    as `score`.
     """
+    if getattr(translator.model, "fault", None) is not None:
+        raise ExperimentError(
+            "the formulas of a step are those of a right model, but this one was trained with a "
+            "fault of docs/museum.md; look at it in the other views"
+        )
     if intervene.patch is not None:
         raise ExperimentError(
             "intervene: the formulas of a step are those of the sentence's own keys, values and "
