@@ -5,12 +5,14 @@
     python pipelines/replicate.py my_study.yaml
     python pipelines/replicate.py 01_bottleneck launcher=joblib launcher.workers=4
     python pipelines/replicate.py 01_bottleneck --into docs --judge
+    python pipelines/replicate.py museum
 
 The studies are the files of pipelines/studies; without a name it lists them. Writes
 runs/studies/<name> (rows.csv, sentences.csv, figure.png, result.json), and the page of all claims,
-or of all replications, beside it. What is trained already is not trained again. With a launcher the
-points are trained as a sweep; `sweep.shard=3/8` trains a part of them. `--judge` trains and
-measures nothing: it judges the rows that lie there; without a name those of all studies.
+of all replications or of the museum of mistakes, beside it. The name of a folder of studies,
+`museum`, runs all of them, one after the other. What is trained already is not trained again. With
+a launcher the points are trained as a sweep; `sweep.shard=3/8` trains a part of them. `--judge`
+trains and measures nothing: it judges the rows that lie there; without a name those of all studies.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if __name__ == "__main__":
         metavar="STUDY",
         nargs="?",
         default="",
-        help="one of pipelines/studies, or a YAML file of your own",
+        help="one of pipelines/studies, a folder of them, or a YAML file of your own",
     )
     parser.add_argument(
         "--seeds", type=int, metavar="N", help="how many; as many as the study says without it"
@@ -58,7 +60,7 @@ if __name__ == "__main__":
     with report_user_errors():
         from attnlab.studies.judging import judge, judge_all, show_result
         from attnlab.studies.run_study import Run, run_study
-        from attnlab.studies.study import find_study, read_study
+        from attnlab.studies.study import find_studies, read_study
         from attnlab.studies.study_files import (
             check_rows,
             read_measurements,
@@ -70,22 +72,22 @@ if __name__ == "__main__":
         if arguments.judge and not arguments.name:
             judge_all(arguments.into)
             sys.exit()
-        path = find_study(arguments.name)
-        study = read_study(path)
-        folder = arguments.into / "studies" / path.stem
-        if arguments.judge:
-            measurements = read_measurements(folder)
-            check_rows(study, path, measurements)
-        else:
-            settings = [text for text in arguments.settings if not is_of_sweep(text)]
-            of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
-            found = run_study(study, Run(path, arguments.seeds, settings, of_sweep, folder))
-            if found is None:
-                sys.exit()
-            measurements = found
-            write_measurements(measurements, folder)
-        result = judge(study, path, measurements, folder)
-        show_result(study, result, folder)
-        page = write_page(path, arguments.into)  # of all claims, or all replications
-        if page is not None:
-            print(f"page: {page}")
+        settings = [text for text in arguments.settings if not is_of_sweep(text)]
+        of_sweep = [text for text in arguments.settings if is_of_sweep(text)]
+        for path in find_studies(arguments.name):
+            study = read_study(path)
+            folder = arguments.into / "studies" / path.stem
+            if arguments.judge:
+                measurements = read_measurements(folder)
+                check_rows(study, path, measurements)
+            else:
+                found = run_study(study, Run(path, arguments.seeds, settings, of_sweep, folder))
+                if found is None:
+                    continue
+                measurements = found
+                write_measurements(measurements, folder)
+            result = judge(study, path, measurements, folder)
+            show_result(study, result, folder)
+            page = write_page(path, arguments.into)  # of all studies of its kind
+            if page is not None:
+                print(f"page: {page}")

@@ -101,6 +101,8 @@ class MeasuredRows:
         models: the names of the study's systems, each of which is one model a seed.
         learnt: means and differences are over the seeds that learnt; None counts all.
         sentences: how the means scatter by the choice of the test sentences.
+        paired: whether the models of a seed have so much in common that their differences are
+            paired; those of one model are in any case.
     """
 
     def __init__(
@@ -109,11 +111,13 @@ class MeasuredRows:
         models: Sequence[str],
         learnt: Learnt | None = None,
         sentences: SentenceCovariances | None = None,
+        paired: bool = False,
     ) -> None:
         self.rows = rows
         self._models = models
         self._learnt = learnt
         self._sentences = sentences or SentenceCovariances()
+        self._paired = paired
 
     @property
     def systems(self) -> list[str]:
@@ -176,7 +180,7 @@ class MeasuredRows:
     def difference(self, more: str, less: str | float, measure: str) -> Difference | None:
         """The mean of `more` less that of `less`; None where its certainty cannot be measured.
 
-        Both are paired by seed where they come from one model.
+        Both are paired by seed where they come from one model, or all models are paired.
         """
         ours = self.by_seed(more, measure)
         if not isinstance(less, str):
@@ -186,7 +190,7 @@ class MeasuredRows:
         if not ours or not theirs:
             return None
         of_sentences = self._sentences.of_difference(measure, more, less)
-        if self.model_of(more) == self.model_of(less):
+        if self._paired or self.model_of(more) == self.model_of(less):
             paired = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
             return paired_difference(paired, of_sentences)
         return independent_difference(list(ours.values()), list(theirs.values()), of_sentences)

@@ -50,6 +50,8 @@ class Study:
         validation; empty for none.
     learnt: {measure: the value from which a seed counts as learnt}; means and differences are over
         those seeds. One measure; empty counts all seeds.
+    paired: whether all systems of a seed start with the same weights and read the same batches, so
+        that their differences are paired by seed.
     known: what was known before the run, such as a pilot; empty for nothing.
     source, published: of a replication: where it is published, and the figures.
     differs: of a replication: how our setting differs.
@@ -71,6 +73,7 @@ class Study:
     family: str = ""
     tune: dict[str, Any] = field(default_factory=dict)
     learnt: dict[str, float] = field(default_factory=dict)
+    paired: bool = False
     known: str = ""
     source: str = ""
     published: list[Published] = field(default_factory=list)
@@ -216,7 +219,7 @@ class Study:
         return Point(name, seed, compose(overrides), overrides)
 
     def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:
-        return MeasuredRows(rows, list(self.systems), self.threshold, sentences)
+        return MeasuredRows(rows, list(self.systems), self.threshold, sentences, self.paired)
 
 
 def read_study(path: Path) -> Study:
@@ -230,6 +233,15 @@ def read_study(path: Path) -> Study:
     except (ExperimentError, ValueError) as error:
         problems = error.problems if isinstance(error, ExperimentError) else [str(error)]
         raise ExperimentError([f"{path.name}: {problem}" for problem in problems]) from error
+
+
+def find_studies(name: str) -> list[Path]:
+    """The files of all studies of a folder, `museum`, or of one study.
+
+    Raises ExperimentError where there is no such study.
+    """
+    of_folder = sorted((STUDIES / name).glob("*.yaml")) if name.isidentifier() else []
+    return of_folder or [find_study(name)]
 
 
 def find_study(name: str) -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 
 from attnlab.files import atomic_file
 from attnlab.project import STUDIES, pipeline_command
+from attnlab.studies import museum
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p
 from attnlab.studies.registration import digest_of
 from attnlab.studies.study import Study, read_study
@@ -27,11 +28,15 @@ class Kind:
 
     rule: how their verdicts follow from what was measured.
     effect: what the first column of a table of expectations has.
+    introduction: what stands before the rule; empty for nothing.
+    shows_faults: whether each study is of the fault that has its name.
     """
 
     title: str
     rule: str
     effect: str
+    introduction: str = ""
+    shows_faults: bool = False
 
 
 _TESTS = (
@@ -66,6 +71,18 @@ KINDS = {
         "*Not comparable*: another setup was run, and no effect is named. Else *undecided*. "
         f"{_TESTS}",
         effect="published effect",
+    ),
+    "museum": Kind(
+        title="The museum of mistakes",
+        rule="## How it was measured\n\nEach mistake has a study in `pipelines/studies/museum`: a "
+        "model with it and one without, which start with the same weights and read the same "
+        "batches. Its primary expectation says what the mistake costs. It *holds* where the cost "
+        "is certain, *does not hold* where the faulty model is certainly the better one, and is "
+        "*undecided* else: a cost that five seeds do not show. All differences are paired by seed. "
+        f"{_TESTS}",
+        effect="what it costs",
+        introduction=museum.INTRODUCTION,
+        shows_faults=True,
     ),
 }
 
@@ -179,8 +196,22 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
             sections.append(_section(kind, shown, verdicts[shown.name]))
         else:
             sections.append(_open_question(kind, shown))
-    parts = [f"# {kind.title}", kind.rule, figures, summary, *sections]
-    return "\n\n".join(parts) + "\n"
+    parts = [f"# {kind.title}", kind.introduction]
+    if kind.shows_faults:
+        parts.append(table(museum.HEADINGS, [_fault_row(shown, verdicts) for shown in studies]))
+    parts += [kind.rule, figures, summary, *sections]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _fault_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
+    """The row of a fault in the table of the museum."""
+    cost = museum.NOT_MEASURED
+    if shown.was_run:
+        expected = _with_outcomes(
+            shown.study, shown.result["expectations"], verdicts[shown.name].outcomes
+        )
+        cost = museum.cost(expected, shown.name)
+    return museum.row(shown.name, cost)
 
 
 def _summary_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
