@@ -117,7 +117,7 @@ export function compareInChunks(sheet, { config, weights }, query, values) {
   const v = sheet.weight("v_ε", "chunk_v", ofBoth, width);
   const mappedQuery = sheet.compute(`W_ε ${base(query)}`, "chunk_query", "linear", [W, query]);
   const mappedValues = sheet.compute(`U_ε ${base(values)}`, "chunk_values", "linear", [U, values]);
-  const both = sheet.compute("W_ε+U_ε", "sum_of_both", "add", [mappedQuery, mappedValues]);
+  const both = sheet.compute("S_ε", "sum_of_both", "add", [mappedQuery, mappedValues]);
   const T = sheet.compute("T_ε", "tanh_matrix", "tanh", [both]);
   const energies = sheet.compute("ε_t", "chunk_energy", "dot", [v, T]);
   sheet.formula("{} = {} {}", mappedQuery, W, query);

@@ -179,7 +179,7 @@ def compare_in_chunks(sheet: Sheet, history: Mocha, query: Symbol, values: Symbo
     v = sheet.weight("v_ε", "chunk_v", score.v, width)
     mapped_query = sheet.compute(f"W_ε {base(query)}", "chunk_query", "linear", W, query)
     mapped_values = sheet.compute(f"U_ε {base(values)}", "chunk_values", "linear", U, values)
-    both = sheet.compute("W_ε+U_ε", "sum_of_both", "add", mapped_query, mapped_values)
+    both = sheet.compute("S_ε", "sum_of_both", "add", mapped_query, mapped_values)
     T = sheet.compute("T_ε", "tanh_matrix", "tanh", both)
     energies = sheet.compute("ε_t", "chunk_energy", "dot", v, T)
     sheet.formula("{} = {} {}", mapped_query, W, query)
