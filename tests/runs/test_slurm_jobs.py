@@ -8,8 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from attnlab.errors import ExperimentError
 from attnlab.runs import slurm_jobs
-from attnlab.runs.slurm_jobs import Submitted, SweepOnSlurm, WaitedFor, states_of_jobs
+from attnlab.runs.slurm_jobs import (
+    Submitted,
+    SweepOnSlurm,
+    WaitedFor,
+    largest_array,
+    states_of_jobs,
+)
 from attnlab.runs.sweep_job import running
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
@@ -158,6 +165,30 @@ def test_points_that_slurm_still_has_are_found_by_a_second_leader(sweep, squeue)
     sweep.remember([Submitted(2, ["seed=2"], "8_0", "f/%j")])  # submitted again
     squeue.answers("7_0|RUNNING 7_1|CANCELLED 7_2|RUNNING 8_0|PENDING")
     assert {n: point.job for n, point in sweep.still_queued().items()} == {0: "7_0", 2: "8_0"}
+
+
+def test_second_leader_is_refused_while_slurm_does_not_answer(sweep, squeue):
+    """It would submit points once more whose jobs wait or run."""
+    squeue.answers(None)
+    assert sweep.still_queued() == {}  # nothing was submitted
+    sweep.remember([Submitted(0, ["seed=0"], "7_0", "f/%j")])
+    assert sweep.states() is None
+    with pytest.raises(ExperimentError, match="launcher: Slurm does not answer"):
+        sweep.still_queued()
+
+
+@pytest.mark.parametrize(
+    ("answer", "largest"),
+    [("MaxArraySize            = 1001", 1001), ("MaxArraySize = 0", None), ("nothing", None)],
+)
+def test_largest_array_is_what_slurm_says(tmp_path, monkeypatch, answer, largest):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f"#!/bin/sh\necho 'MailProg = mail'\necho '{answer}'\n")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert largest_array() == largest
+    monkeypatch.setenv("PATH", "")
+    assert largest_array() is None
 
 
 def test_adopted_job_belongs_to_the_present_start(sweep):

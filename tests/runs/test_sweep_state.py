@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from attnlab.commands import main
+from attnlab.commands import sweep as sweep_command
 from attnlab.errors import ExperimentError
-from attnlab.runs import sweep_state
 from attnlab.runs.search_result import SearchResult
 from attnlab.runs.slurm_jobs import SweepOnSlurm
+from attnlab.runs.sweep_claims import Claims
 from attnlab.runs.sweep_leader import close_if_over, is_over, lead_sweep
 from attnlab.runs.sweep_record import JobRecord, SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses
@@ -84,7 +85,7 @@ def test_sweep_is_over_when_each_point_has_ended_in_this_start(lead):
         pass
     write(folder, 0, "finished", start_of_sweep=1.0)
     assert not is_over(folder)
-    write(folder, 1, "failed", start_of_sweep=1.0)  # it is tried again
+    write(folder, 1, "failed", start_of_sweep=1.0, ended=2.0)  # it is tried again
     assert not is_over(folder)
     write(folder, 1, "running")
     assert not is_over(folder)
@@ -92,13 +93,33 @@ def test_sweep_is_over_when_each_point_has_ended_in_this_start(lead):
     assert is_over(folder)
 
 
+def test_joined_job_that_fails_ends_the_sweep_of_the_command_that_joined_it(lead):
+    """The same command was given again while the jobs of the first one ran."""
+    with lead() as folder:
+        pass
+    first = folder.read().started
+    with lead() as folder:
+        pass
+    second = folder.read().started
+    assert second > first
+    write(folder, 0, "finished", start_of_sweep=first)
+    write(folder, 1, "failed", start_of_sweep=first, ended=second + 60)
+    assert is_over(folder)
+    assert state_of(folder).counts == {"finished": 1, "failed": 1}
+
+
 @pytest.fixture
 def on_slurm(monkeypatch):
     """Says which points Slurm has: {number: (id, state)}."""
     states = {}
-    monkeypatch.setattr(sweep_state.shutil, "which", lambda program: "/usr/bin/squeue")
     monkeypatch.setattr(SweepOnSlurm, "states", lambda self: states)
     return states
+
+
+@pytest.fixture
+def silent_slurm(monkeypatch):
+    """Slurm was given jobs, and does not say which of them it has."""
+    monkeypatch.setattr(SweepOnSlurm, "states", lambda self: None)
 
 
 def test_points_stand_as_their_records_and_slurm_say(lead, on_slurm):
@@ -115,6 +136,69 @@ def test_points_stand_as_their_records_and_slurm_say(lead, on_slurm):
     write(folder, 1, "failed")
     on_slurm.clear()
     assert state_of(folder).counts == {"finished": 1, "failed": 1}
+
+
+def test_point_stands_as_its_record_says_while_its_job_on_slurm_ends(lead, on_slurm):
+    with lead() as folder:
+        pass
+    on_slurm.update({0: ("7_0", "RUNNING"), 1: ("7_1", "COMPLETING")})
+    assert state_of(folder).counts == {"running": 1, "queued": 1}  # Python starts
+    write(folder, 0, "finished")
+    write(folder, 1, "held", ended=None)
+    assert state_of(folder).counts == {"finished": 1, "held": 1}
+    with lead():  # the same command, while the first job ends
+        pass
+    write(folder, 0, "finished", start_of_sweep=1.0, ended=2.0)
+    on_slurm.update({1: ("8_0", "PENDING")})
+    assert state_of(folder).counts == {"finished": 1, "queued": 1}
+
+
+def test_stopped_point_that_the_last_job_has_taken_over_runs(lead, on_slurm):
+    with lead() as folder:
+        pass
+    write(folder, 0, "running")
+    (stopped, _) = state_of(folder).points
+    assert (stopped.state, stopped.since) == ("stopped", None)  # nobody knows since when
+    assert not list(folder.path.rglob("0.lock"))
+    claims = Claims(folder)
+    assert claims.take(0)
+    assert state_of(folder).points[0].state == "running"
+    claims.give_all_back()
+    assert state_of(folder).points[0].state == "stopped"
+
+
+@pytest.mark.usefixtures("silent_slurm")
+def test_points_stand_as_their_records_say_while_slurm_does_not_answer(
+    lead, runs, capsys, monkeypatch
+):
+    with lead() as folder:
+        pass
+    write(folder, 0, "running")
+    capsys.readouterr()
+    assert main(["sweep", "status", "--runs", str(runs)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 running, 1 not started of 2 points, by its records alone; which of its jobs Slurm still "
+        "has is not known, for squeue does not answer here"
+    )
+    assert main(["sweep", "cancel", "--runs", str(runs)]) == 1
+    assert "error: nothing was cancelled: which of its jobs" in capsys.readouterr().err
+    monkeypatch.setenv("PATH", "")
+    assert main(["sweep", "wait", "--runs", str(runs)]) == 1
+    assert "error: there is no squeue on this machine" in capsys.readouterr().err
+    write(folder, 0, "finished")
+    write(folder, 1, "finished")
+    assert main(["sweep", "wait", "--runs", str(runs)]) == 0
+
+
+def test_command_waits_on_while_slurms_controller_restarts(lead, runs, monkeypatch):
+    with lead():
+        pass
+    answers = iter([None, {0: ("7_0", "RUNNING")}, None, {}])
+    monkeypatch.setattr(SweepOnSlurm, "states", lambda self: next(answers))
+    monkeypatch.setattr(sweep_command, "_LOOK_INTERVAL", 0.0)
+    monkeypatch.setattr(sweep_command.shutil, "which", lambda program: "/usr/bin/squeue")
+    assert main(["sweep", "wait", "--runs", str(runs)]) == 1
+    assert next(answers, "none is left") == "none is left"
 
 
 def test_command_says_how_a_sweep_stands(lead, runs, on_slurm, capsys):

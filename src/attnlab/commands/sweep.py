@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from attnlab.runs.sweep_state import SweepState
 
 _LOOK_INTERVAL = 5.0  # seconds
+_SILENT = "which of its jobs Slurm still has is not known, for squeue does not answer here"
 
 
 def add_sweep(parsers: Any) -> None:
@@ -76,6 +78,8 @@ def line_of(state: SweepState) -> str:
     if state.leaders:
         leads = "1 process leads" if state.leaders == 1 else f"{state.leaders} processes lead"
         return f"{line}; {leads} it"
+    if state.slurm_is_silent and state.unfinished:
+        return f"{line}, by its records alone; {_SILENT}"
     if state.goes_on:
         return f"{line}; no process leads it, and its jobs on Slurm go on"
     if not state.unfinished:
@@ -86,7 +90,8 @@ def line_of(state: SweepState) -> str:
 def wait(folder: SweepFolder) -> None:
     """Wait until nothing of it goes on; say so at each change.
 
-    Raises ExperimentError where not all points are finished then.
+    Raises ExperimentError where not all points are finished then, or this machine has no Slurm that
+    could say so.
     """
     from attnlab.runs.sweep_state import state_of
 
@@ -99,6 +104,8 @@ def wait(folder: SweepFolder) -> None:
             said = line
         if not state.goes_on:
             break
+        if state.slurm_is_silent and not state.leaders and shutil.which("squeue") is None:
+            raise ExperimentError("there is no squeue on this machine; wait on the cluster")
         time.sleep(_LOOK_INTERVAL)
     if state.unfinished:
         raise ExperimentError(
@@ -112,6 +119,8 @@ def cancel(folder: SweepFolder) -> None:
     from attnlab.runs.sweep_state import state_of
 
     state = state_of(folder)
+    if state.slurm_is_silent:
+        raise ExperimentError(f"nothing was cancelled: {_SILENT}")
     jobs = [point.slurm[0] for point in state.points if point.slurm is not None]
     if not jobs:
         on_this_machine = "; stop the command that leads it by Ctrl-C" if state.leaders else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Iterator
 from contextlib import chdir, suppress
 from typing import Any, Protocol, cast
@@ -136,9 +135,9 @@ class SharedPoints:
 
     def _are_others_on_slurm(self) -> bool:
         """Whether Slurm has a job of this sweep that will come to its end after this one."""
-        if not shutil.which("squeue"):
-            return False
-        for number, (_, state) in SweepOnSlurm(self._sweep).states().items():
+        # A controller that does not answer holds nobody up: two jobs cannot have one point.
+        states = SweepOnSlurm(self._sweep).states() or {}
+        for number, (_, state) in states.items():
             job = self._sweep.job(number)
             is_leaving = state in ("RUNNING", "COMPLETING")
             is_leaving = is_leaving and job is not None and job.status != "running"

@@ -8,6 +8,7 @@ Slurm has queued it again.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,6 +76,20 @@ def states_of_jobs(job_ids: Iterable[str]) -> dict[str, str] | None:
         return {} if "Invalid job id" in ended.stderr else None
     lines = [line.split("|") for line in ended.stdout.splitlines() if "|" in line]
     return {job_id.strip(): state.strip() for job_id, state in lines}
+
+
+def largest_array() -> int | None:
+    """How many jobs an array may have (MaxArraySize); None where Slurm does not say."""
+    try:
+        ended = subprocess.run(
+            ["scontrol", "show", "config"], capture_output=True, text=True, timeout=_PATIENCE
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", ended.stdout, re.MULTILINE)
+    if found is None:
+        return None
+    return int(found[1]) or None  # 0 takes no arrays at all, which sbatch says
 
 
 def cancel_jobs(job_ids: Iterable[str]) -> None:
@@ -190,16 +205,30 @@ class SweepOnSlurm:
         self._folder = folder
 
     def still_queued(self) -> dict[int, Submitted]:
-        """Points whose jobs an earlier leader submitted and Slurm still has, by their numbers."""
+        """Points whose jobs an earlier leader submitted and Slurm still has, by their numbers.
+
+        Raises ExperimentError where the controller does not answer: to submit them again would have
+        Slurm run two jobs for one point.
+        """
         states = self.states()
+        if states is None:
+            raise ExperimentError(
+                "launcher: Slurm does not answer (squeue), so it is not known which jobs of an "
+                "earlier command it still has; give the command again when it does"
+            )
         return {point.number: point for point in self._submitted() if point.number in states}
 
-    def states(self) -> dict[int, tuple[str, str]]:
-        """{number: (id, state)} of the points whose jobs Slurm still has."""
+    def states(self) -> dict[int, tuple[str, str]] | None:
+        """{number: (id, state)} of the points whose jobs Slurm still has.
+
+        None where the controller does not answer, or this machine cannot ask it.
+        """
         submitted = self._submitted()
         if not submitted:
             return {}
-        states = states_of_jobs(point.job for point in submitted) or {}
+        states = states_of_jobs(point.job for point in submitted)
+        if states is None:
+            return None
         return {
             point.number: (point.job, states[point.job])
             for point in submitted

@@ -18,11 +18,27 @@ class PointHeldError(Exception):
     """Another process works on the point of this job."""
 
 
+def is_claimed(folder: SweepFolder, number: int) -> bool:
+    """Whether a process works on a point of a sweep."""
+    path = _path_of(folder, number)
+    if path not in locks_in(path.parent, path.name):  # it is not made by looking
+        return False
+    try:
+        with lock(path).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _path_of(folder: SweepFolder, number: int) -> Path:
+    return folder.path / JOBS / f"{number}.lock"
+
+
 class Claims:
     """The claims of this process on points of one sweep."""
 
     def __init__(self, folder: SweepFolder) -> None:
-        self._jobs = folder.path / JOBS
+        self._folder, self._jobs = folder, folder.path / JOBS
         self._held: dict[int, BaseFileLock] = {}
 
     def take(self, number: int) -> bool:
@@ -30,7 +46,7 @@ class Claims:
         if number in self._held:
             return True
         self._jobs.mkdir(parents=True, exist_ok=True)
-        of_point = lock(self._path(number))
+        of_point = lock(_path_of(self._folder, number))
         try:
             of_point.acquire(timeout=0)
         except Timeout:
@@ -44,7 +60,7 @@ class Claims:
         if of_point is None:
             return
         # Whoever opened the file meanwhile gets no lock of a file that is gone, and makes a new one
-        self._path(number).unlink(missing_ok=True)
+        _path_of(self._folder, number).unlink(missing_ok=True)
         of_point.release()
 
     def give_all_back(self) -> None:
@@ -63,6 +79,3 @@ class Claims:
             else:
                 found.add(number)
         return found
-
-    def _path(self, number: int) -> Path:
-        return self._jobs / f"{number}.lock"

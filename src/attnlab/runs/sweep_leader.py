@@ -174,7 +174,7 @@ def is_over(folder: SweepFolder) -> bool:
         return False
     ended = set()
     for job in folder.jobs():
-        has_failed = job.status == "failed" and job.start_of_sweep == record.started
+        has_failed = job.status == "failed" and job.ended_in(record.started)
         if job.status == "finished" or has_failed:
             ended.add(job.number)
     return ended.issuperset(range(record.points))

@@ -109,6 +109,13 @@ class JobRecord:
     run_id: str | None = None
     error: str | None = None
 
+    def ended_in(self, start: float) -> bool:
+        """Whether it ended in the start of the sweep that began then.
+
+        So did a job that an earlier start had begun, and that went on beside this one.
+        """
+        return self.ended is not None and (self.start_of_sweep == start or self.ended >= start)
+
 
 class SweepFolder:
     """The folder `runs/sweeps/<identity>`: the records and the outputs of the jobs.

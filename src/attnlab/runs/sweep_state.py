@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -11,6 +10,7 @@ from datetime import timedelta
 
 from attnlab.runs.search_result import SearchResult
 from attnlab.runs.slurm_jobs import SweepOnSlurm
+from attnlab.runs.sweep_claims import is_claimed
 from attnlab.runs.sweep_leaders import leaders_of
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 
@@ -35,8 +35,8 @@ class PointState:
 
     @property
     def since(self) -> timedelta | None:
-        """How long it ran, or has run; None where it never started."""
-        if self.job is None:
+        """How long it ran, or has run; None where it never started, or nobody saw it end."""
+        if self.job is None or self.state == STOPPED:
             return None
         ended = time.time() if self.job.ended is None else self.job.ended
         return timedelta(seconds=round(ended - self.job.started))
@@ -47,15 +47,20 @@ class SweepState:
     """How a sweep stands.
 
     leaders: how many processes lead it, or a part of it.
+    slurm_is_silent: whether Slurm was given jobs of it, and does not say which of them it has. The
+        points then stand as their records say.
     """
 
     record: SweepRecord
     points: list[PointState]
     leaders: int
+    slurm_is_silent: bool = False
 
     @property
     def goes_on(self) -> bool:
-        """Whether a process leads it, or Slurm has jobs of it."""
+        """Whether a process leads it, or Slurm has jobs of it, as far as that is known."""
+        if self.slurm_is_silent and self.unfinished:
+            return True
         return self.leaders > 0 or any(point.slurm for point in self.points)
 
     @property
@@ -76,16 +81,20 @@ def state_of(folder: SweepFolder) -> SweepState:
     record = folder.read()
     jobs = {job.number: job for job in folder.jobs()}
     leaders = len(leaders_of(folder.path))
-    on_slurm = SweepOnSlurm(folder).states() if shutil.which("squeue") else {}
+    on_slurm = SweepOnSlurm(folder).states()
     missing = _missing(jobs, record.points)
     spared = _spared(folder, missing)
     points = []
     for number in sorted({*jobs, *missing}):
-        state = _state(jobs.get(number), number in on_slurm, leaders > 0, record)
+        job, slurm = jobs.get(number), (on_slurm or {}).get(number)
+        state = _state(job, slurm, leaders > 0, record)
         if number in spared:
             state = PRUNED
-        points.append(PointState(number, state, jobs.get(number), on_slurm.get(number)))
-    return SweepState(record, points, leaders)
+        # The last job of a sweep also runs the points of others, which Slurm does not know of.
+        if state == STOPPED and (on_slurm is None or is_claimed(folder, number)):
+            state = RUNNING
+        points.append(PointState(number, state, job, slurm))
+    return SweepState(record, points, leaders, slurm_is_silent=on_slurm is None)
 
 
 def _missing(jobs: Collection[int], points: int) -> list[int]:
@@ -109,12 +118,27 @@ def _spared(folder: SweepFolder, missing: Sequence[int]) -> set[int]:
     return set(missing[max(0, len(missing) - search.spared) :])
 
 
-def _state(job: JobRecord | None, on_slurm: bool, is_led: bool, record: SweepRecord) -> str:
+def _state(
+    job: JobRecord | None, slurm: tuple[str, str] | None, is_led: bool, record: SweepRecord
+) -> str:
+    """How a point stands, given its record, and the id and the state of its job on Slurm."""
     if job is not None and job.status == RUNNING:
-        return RUNNING if on_slurm or is_led else STOPPED
-    if on_slurm:
-        return QUEUED
+        return RUNNING if slurm or is_led else STOPPED
+    on_slurm = None if slurm is None else slurm[1]
+    if job is not None and _has_ended(job, on_slurm, record):
+        return job.status
+    if on_slurm is not None:
+        return RUNNING if on_slurm == "RUNNING" else QUEUED
     # What failed in an earlier start is tried again in this one.
-    if job is None or (is_led and job.status == FAILED and job.start_of_sweep != record.started):
+    if job is None or (is_led and job.status == FAILED):
         return WAITING
     return job.status
+
+
+def _has_ended(job: JobRecord, on_slurm: str | None, record: SweepRecord) -> bool:
+    """Whether a job has done with its point; it stays on Slurm for some seconds, or for another."""
+    if job.ended_in(record.started):
+        return True
+    if job.status == HELD:
+        return job.start_of_sweep == record.started
+    return job.status == FINISHED and on_slurm in ("RUNNING", "COMPLETING")
