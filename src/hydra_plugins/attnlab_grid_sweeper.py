@@ -19,6 +19,7 @@ from attnlab.runs.sweep_settings import part_of
 from hydra_plugins.attnlab_sweeper import LaunchingSweeper
 
 _LOOK_INTERVAL = 1.0  # seconds
+_SOON_COMPOSED = 64  # points, for which Hydra takes some twenty seconds
 
 
 class GridSweeper(LaunchingSweeper):
@@ -70,6 +71,8 @@ class GridSweeper(LaunchingSweeper):
 
     def _launch(self, points: Sequence[list[str]], numbers: range) -> dict[int, JobReturn]:
         batch = points[numbers.start : numbers.stop]
+        if len(batch) > _SOON_COMPOSED:
+            print(f"composes all {len(batch)} points before the first one starts", file=sys.stderr)
         self.validate_batch_is_legal(batch)
         jobs = self.launcher.launch(batch, initial_job_idx=numbers.start)
         return dict(zip(numbers, jobs, strict=True))

@@ -100,10 +100,26 @@ class SlurmArrayLauncher(SlurmLauncher):
         return joined
 
     def _submit(self, sweep: Any, points: dict[int, list[str]]) -> dict[int, "Job[Any]"]:
+        """Submit points as an array; as several, one after the other, where Slurm takes no more."""
+        from attnlab.runs.slurm_jobs import largest_array
+
+        jobs: dict[int, Job[Any]] = {}
+        numbers = list(points)
+        size = largest_array() or len(numbers)
+        after = None
+        for start in range(0, len(numbers), size):
+            array = {number: points[number] for number in numbers[start : start + size]}
+            jobs |= self._submit_array(sweep, array, after)
+            # All jobs of an array have an id such as `12_3`.
+            after = jobs[numbers[start]].job_id.partition("_")[0]
+        return jobs
+
+    def _submit_array(
+        self, sweep: Any, points: dict[int, list[str]], after: str | None
+    ) -> dict[int, "Job[Any]"]:
+        """Submit an array, whose jobs start when all of an earlier one have ended."""
         from attnlab.runs.slurm_jobs import Submitted
 
-        if not points:
-            return {}
         assert self.config is not None
         Path(str(self.config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
         arguments = []
@@ -111,8 +127,11 @@ class SlurmArrayLauncher(SlurmLauncher):
             state = Singleton.get_state()
             arguments.append((overrides, "hydra.sweep.dir", number, f"point {number}", state))
         executor = self._executor()
+        if after is not None:
+            executor.update_parameters(slurm_dependency=f"afterany:{after}")
         columns = zip(*arguments, strict=True)
         jobs = dict(zip(points, executor.map_array(self, *columns), strict=True))
+        # At once: where Slurm does not take the next array, it has this one.
         if sweep is not None:
             folder = str(executor.folder)
             sweep.remember([Submitted(n, points[n], job.job_id, folder) for n, job in jobs.items()])

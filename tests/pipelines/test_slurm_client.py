@@ -5,13 +5,14 @@ Its trainings are as quiet as elsewhere, and a refusal of `sbatch` is reported i
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from entry_points import PIPELINES, TINY, Command
+from entry_points import PIPELINES, TINY, Command, succeeded, the_sweep
 
 SCRIPTS = {
     "srun": "exit 0",
@@ -60,3 +61,31 @@ def test_jobs_that_slurm_does_not_take_are_reported_in_a_sentence(command: Comma
         "error: launcher: Slurm does not take the jobs: sbatch: error: invalid partition specified"
         in ended.err
     )
+
+
+@pytest.mark.usefixtures("client")
+def test_points_beyond_the_largest_array_go_to_further_ones_that_wait(
+    command: Command, folder: Path
+) -> None:
+    programs = folder / "slurm"
+    scripts = {
+        "scontrol": "echo 'MaxArraySize = 2'",
+        "sbatch": (
+            f"cd {programs}\necho of >> asked\ngrep -oE '(array|dependency)=.*' $1 >> asked\n"
+            "echo Submitted batch job $(grep -c of asked)"
+        ),
+    }
+    for name, text in scripts.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    succeeded(
+        command("train.py", "-m", *TINY, "tracking=none", "launcher=slurm", "launcher.wait=false",
+                "seed=1,2,3,4,5")
+    )  # fmt: skip
+    assert (programs / "asked").read_text().split() == [
+        "of", "array=0-1%2",
+        "of", "array=0-1%2", "dependency=afterany:1",
+        "of", "dependency=afterany:2",
+    ]  # fmt: skip
+    submitted = json.loads((the_sweep(folder).path / "slurm.json").read_text())["submitted"]
+    assert [each["job"] for each in submitted] == ["1_0", "1_1", "2_0", "2_1", "3"]
