@@ -14,12 +14,15 @@ import pytorch_lightning as pl
 class RecordedSteps(pl.Callback):
     """Appends a line for each start, step and end of a training to `events.jsonl`.
 
+    While a file `hold` lies in the command's folder, a training takes no further step.
+
     seconds: that each step takes longer.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._path = Path("events.jsonl").absolute()  # of the command's folder
+        self._hold = Path("hold").absolute()
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._write(trainer, "start")
@@ -27,6 +30,8 @@ class RecordedSteps(pl.Callback):
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         self._write(trainer, "step")
         time.sleep(self._seconds)
+        while self._hold.exists():
+            time.sleep(0.1)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._write(trainer, "end")

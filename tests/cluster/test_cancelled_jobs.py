@@ -61,11 +61,12 @@ def test_sweep_whose_leader_was_cancelled_is_joined_by_the_same_command(
     cluster: SlurmCluster, folder: Path
 ) -> None:
     """The first leader is a job itself. The second waits for its jobs, the third is refused."""
-    slow = "+callbacks.recorded.seconds=0.6"  # so that they outlast the start of a command
-    sweep = (*POINT, slow, *ON_SLURM, "seed=1,2,3")
+    sweep = (*POINT, *SLOW, *ON_SLURM, "seed=1,2,3")
     first = submit(folder, cluster, command=shlex.join([*TRAIN, "-m", *sweep]))
     said = folder / "job.txt"
     wait_until(lambda: points_in_training(folder), "a training", said.read_text, SECONDS)
+    hold = folder / "hold"  # so that the jobs outlast the start of two commands
+    hold.touch()
     cluster.run("scancel", first)
     wait_until(lambda: first not in cluster.jobs(), "the end of the leader")
     assert cluster.jobs()  # they go on without it
@@ -76,6 +77,7 @@ def test_sweep_whose_leader_was_cancelled_is_joined_by_the_same_command(
         with leading(folder, cluster, *sweep) as third:
             assert third.wait() == 1
             assert "is running already" in third.said
+        hold.unlink()
         assert second.wait() == 0, second.said
     checked_counts(folder, points=3)
     assert starts(folder) == [0, 0, 0]

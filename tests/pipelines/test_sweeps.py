@@ -395,6 +395,28 @@ def test_search_over_seeds_finds_the_best_mean_and_goes_on_from_its_storage(
             ],
             "sweep.wait_for_batch must be true with hydra/launcher=",
         ),
+        (
+            ["sweep=optuna", "sweep.study=mine"],
+            "sweep.study must be null without sweep.storage, which keeps trials under that name; "
+            "got 'mine'",
+        ),
+        (
+            ["launcher=joblib", "launcher.workers=4", "hydra.launcher.n_jobs=3"],
+            "launcher.workers has no effect beside hydra.launcher.n_jobs=3, which decides; leave "
+            "out one of them, got launcher.workers=4",
+        ),
+        (
+            ["launcher=slurm", "launcher.partition=cpu", "hydra/launcher=joblib"],
+            "launcher.partition has no effect beside hydra/launcher=joblib",
+        ),
+        (
+            ["sweep=optuna", "sweep.trials=3", "hydra/sweeper=basic"],
+            "sweep.trials has no effect beside hydra/sweeper=basic",
+        ),
+        (
+            ["sweep=optuna", "sweep.sampler=gp", "hydra/sweeper/sampler=tpe"],
+            "sweep.sampler has no effect beside hydra/sweeper/sampler=tpe",
+        ),
         (["sweep=optuna", "seed=3"], "sweep=optuna needs a setting to choose, such as"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -121,6 +122,7 @@ class SweepPlan:
                 "launcher.wait must be true where a sweeper chooses points by the results of "
                 "others, got false; sweep=grid and sweep=listed take it"
             )
+        _check_settings_have_effect(config, given)
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
         parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
@@ -129,6 +131,7 @@ class SweepPlan:
         is_search = str(sweeper.get("_target_")).endswith(".OptunaSweeper")
         if is_search:
             _check_search(sweeper, parsed)
+            _check_study(config)
             _check_launcher_of_search(hydra)
 
         experiments: list[Experiment] = []
@@ -324,6 +327,43 @@ def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> 
             "hydra.sweeper.storage holds a password, which would be written down with the config; "
             "write ${oc.env:NAME} for it"
         )
+
+
+def _check_study(config: DictConfig) -> None:
+    """Raise ExperimentError for the name of a study that is kept nowhere."""
+    study = OmegaConf.select(config, "sweep.study")
+    if study is not None and config.hydra.sweeper.storage is None:
+        raise ExperimentError(
+            "sweep.study must be null without sweep.storage, which keeps trials under that name; "
+            f"got {show(study)}"
+        )
+
+
+def _check_settings_have_effect(config: DictConfig, given: Mapping[str, Sequence[str]]) -> None:
+    """Raise ExperimentError for settings of a section that Hydra's own node goes over.
+
+    So does `launcher.workers=4` beside `hydra/launcher=joblib` or `hydra.launcher.n_jobs=2`.
+
+    given: the overrides of the command, of Hydra (`hydra`) and of the experiment (`task`).
+    """
+    problems = []
+    for section, node in (("launcher", "launcher"), ("sweep", "sweeper")):
+        starts = (f"hydra/{node}=", f"hydra/{node}/", f"hydra.{node}.")
+        of_hydra = [text for text in given["hydra"] if text.lstrip("+~").startswith(starts)]
+        if not of_hydra:
+            continue
+        written = OmegaConf.to_yaml(config.hydra[node], resolve=False)
+        for override in given["task"]:
+            key = override.partition("=")[0].lstrip("+~")
+            is_used = re.search(rf"\b{re.escape(key)}\b", written) or key == "sweep.objectives"
+            if not key.startswith(f"{section}.") or is_used:
+                continue
+            problems.append(
+                f"{key} has no effect beside {' '.join(masked_values(of_hydra))}, which decides; "
+                f"leave out one of them, got {override}"
+            )
+    if problems:
+        raise ExperimentError(problems)
 
 
 def _is_reference(value: Any) -> bool:

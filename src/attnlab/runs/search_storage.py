@@ -39,6 +39,8 @@ _CONNECT_PATIENCE = 10  # seconds for a server to answer
 # A trial that several leaders asked for at once, beyond the wanted number.
 SURPLUS = "surplus"
 _FACTS = "attnlab"
+# What the identity of a sweep follows from is more than a reader would guess.
+_NAMES = {"sweep": "sweep (its ranges, settings and code)"}
 
 
 def open_storage(address: str | None) -> BaseStorage:
@@ -268,7 +270,7 @@ def open_study(
         fact = differing[0]
         raise ExperimentError(
             f"sweep.study: the study {name} in sweep.storage has other trials than this sweep: "
-            f"their {fact} is {show((found or {}).get(fact))}, and here {show(wanted[fact])}; "
-            "choose another sweep.study"
+            f"their {_NAMES.get(fact, fact)} is {show((found or {}).get(fact))}, and here "
+            f"{show(wanted[fact])}; choose another sweep.study"
         )
     return study
