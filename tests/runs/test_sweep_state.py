@@ -10,6 +10,7 @@ import pytest
 from attnlab.commands import main
 from attnlab.commands import sweep as sweep_command
 from attnlab.errors import ExperimentError
+from attnlab.runs import slurm_jobs
 from attnlab.runs.search_result import SearchResult
 from attnlab.runs.slurm_jobs import SweepOnSlurm
 from attnlab.runs.sweep_claims import Claims
@@ -260,8 +261,28 @@ def test_jobs_of_a_sweep_are_cancelled_by_their_ids(
         assert main(["sweep", "cancel", "--runs", str(runs)]) == 1
         assert "stop the command that leads it by Ctrl-C" in capsys.readouterr().err
     on_slurm.update({0: ("7_0", "RUNNING"), 1: ("7_1", "PENDING")})
+    monkeypatch.setattr(sweep_command, "_PATIENCE", 0.0)
     assert main(["sweep", "cancel", "--runs", str(runs)]) == 0
     assert (tmp_path / "cancelled").read_text() == "7_0 7_1\n"
+
+
+def test_cancelling_a_sweep_that_nobody_leads_closes_its_run(
+    lead, client, runs, on_slurm, capsys, monkeypatch
+):
+    with lead() as folder:
+        pass
+    write(folder, 0, "running")
+    on_slurm.update({0: ("7_0", "RUNNING"), 1: ("7_1", "PENDING")})
+    monkeypatch.setattr(slurm_jobs, "cancel_jobs", lambda jobs: on_slurm.clear())
+    assert status_of_run(client, folder) == "RUNNING"
+    assert main(["sweep", "cancel", "--runs", str(runs)]) == 0
+    assert "cancelled: 7_0, 7_1; the same command" in capsys.readouterr().out
+    assert status_of_run(client, folder) == "KILLED"
+    assert state_of(folder).counts == {"failed": 1, "not started": 1}
+    (job,) = folder.jobs()
+    assert job.error == "its job on Slurm was cancelled; the same command goes on"
+    with lead():  # goes on
+        assert status_of_run(client, folder) == "RUNNING"
 
 
 def test_command_without_a_sweep_is_a_sentence(tmp_path, capsys):

@@ -16,8 +16,10 @@ from attnlab.errors import ExperimentError
 if TYPE_CHECKING:
     from attnlab.runs.sweep_record import SweepFolder
     from attnlab.runs.sweep_state import SweepState
+    from attnlab.runs.tracking import Tracking
 
 _LOOK_INTERVAL = 5.0  # seconds
+_PATIENCE = 120.0  # seconds for cancelled jobs to end, which Slurm grants half a minute
 _SILENT = "which of its jobs Slurm still has is not known, for squeue does not answer here"
 
 
@@ -114,7 +116,10 @@ def wait(folder: SweepFolder) -> None:
 
 
 def cancel(folder: SweepFolder) -> None:
-    """Cancel its jobs on Slurm, those that wait and those that run."""
+    """Cancel its jobs on Slurm, those that wait and those that run.
+
+    Where no process leads the sweep, wait for their end, and close the runs that they left open.
+    """
     from attnlab.runs.slurm_jobs import cancel_jobs
     from attnlab.runs.sweep_state import state_of
 
@@ -129,6 +134,30 @@ def cancel(folder: SweepFolder) -> None:
         )
     cancel_jobs(jobs)
     print(f"cancelled: {', '.join(jobs)}; the same command of the sweep goes on from there")
+    if not state.leaders:
+        _close_when_ended(folder)
+
+
+def _close_when_ended(folder: SweepFolder) -> None:
+    from attnlab.runs.slurm_jobs import SweepOnSlurm
+    from attnlab.runs.sweep_leader import close_cancelled
+
+    until = time.monotonic() + _PATIENCE
+    while SweepOnSlurm(folder).states() != {} and time.monotonic() < until:
+        time.sleep(_LOOK_INTERVAL)
+    close_cancelled(folder, _tracking_of(folder), folder.path.parents[1])
+
+
+def _tracking_of(folder: SweepFolder) -> Tracking:
+    """The tracker that the command of a sweep named."""
+    from attnlab.experiment.command_settings import DeliverSettings, read_settings
+    from attnlab.runs.tracking import Tracking
+
+    record = folder.read()
+    if record.run_id is None:
+        return Tracking()
+    given = [text for text in record.overrides if text.startswith(("tracking=", "tracking."))]
+    return read_settings(DeliverSettings, given).tracking.that_only_warns()
 
 
 _ACTIONS: dict[str, Callable[[Any], None]] = {

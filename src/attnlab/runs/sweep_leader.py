@@ -25,6 +25,7 @@ from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.search_result import SearchResult
 from attnlab.runs.shared_views import View
+from attnlab.runs.sweep_claims import is_claimed
 from attnlab.runs.sweep_display import print_ranking, print_search, showing_progress
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
 from attnlab.runs.sweep_leaders import Leaders, leaders_of
@@ -41,6 +42,7 @@ from attnlab.runs.sweep_settings import JobProcesses, part_of
 from attnlab.runs.tracking import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
+_CANCELLED = "its job on Slurm was cancelled; the same command goes on"
 
 
 @contextmanager
@@ -198,6 +200,19 @@ def close_if_over(
         ):
             every = folder.part(range(record.points))
             _close(run, folder, every, record, runs_folder, tracking, None)
+
+
+def close_cancelled(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> None:
+    """Close what a sweep left open whose jobs on Slurm were cancelled, and that nobody leads."""
+    with Leaders(folder.path, None).at_the_gate():
+        if leaders_of(folder.path) or folder.read().ended is not None:
+            return
+        for job in folder.jobs():
+            if job.status == "running" and not is_claimed(folder, job.number):
+                cancelled = replace(job, status="failed", ended=time.time(), error=_CANCELLED)
+                folder.write_job(cancelled)
+                _close_runs_of(job, tracking, runs_folder, _CANCELLED)
+        tracking.close(runs_folder, folder.path, _CANCELLED)
 
 
 def _end_what_runs(
