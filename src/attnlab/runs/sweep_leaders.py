@@ -16,6 +16,8 @@ from attnlab.errors import ExperimentError
 from attnlab.locks import lock, locks_in
 from attnlab.runs.sweep_record import LOCK
 
+# Seconds: whoever looks who leads, as `attnlab sweep wait` does, holds each lock for a moment.
+_A_LOOK = 1.0
 _GATE = "gate"
 _EQUAL = "leader"  # of several that share a search
 
@@ -45,7 +47,7 @@ class Leaders:
         if self._are_equal:
             self._shard = self._first_free_place()
         try:
-            held = lock(self._folder / _lock_name(self._shard)).acquire(timeout=0)
+            held = lock(self._folder / _lock_name(self._shard)).acquire(timeout=_A_LOOK)
         except Timeout:
             raise ExperimentError(
                 f"{self._name()} is running already; wait for it, or stop it first"

@@ -20,8 +20,17 @@ SHARD = "sweep.shard"
 
 
 def is_of_sweep(setting: str) -> bool:
-    """Whether a setting says how a sweep runs, and nothing of its points."""
+    """Whether a setting says how a sweep runs, and nothing of its points.
+
+    Raises ExperimentError for one that would choose the points, which the study does.
+    """
     key = key_of(setting)
+    is_of_sweeper = key == "sweep" or key.startswith(("sweep.", "hydra/sweeper", "hydra.sweeper."))
+    if is_of_sweeper and key != SHARD:
+        raise ExperimentError(
+            f"{key} has no place in a study, which names its points itself; it takes launcher, "
+            f"launcher.* and {SHARD}, got {setting}"
+        )
     return key in ("launcher", "hydra/launcher", SHARD) or key.startswith(
         ("launcher.", "hydra.launcher.")
     )
