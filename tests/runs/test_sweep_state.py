@@ -62,6 +62,16 @@ def test_sweep_that_waits_for_no_job_is_closed_after_the_last_one(
     assert "2 of 2 points finished, 0 failed" in note
 
 
+def test_stopped_command_says_that_its_jobs_go_on(lead, capsys):
+    with pytest.raises(KeyboardInterrupt), lead():
+        raise KeyboardInterrupt
+    said = capsys.readouterr().err
+    assert "the jobs that Slurm has go on; the same command joins them" in said
+    with pytest.raises(KeyboardInterrupt), lead(JobProcesses("serial", 1)):
+        raise KeyboardInterrupt
+    assert "go on" not in capsys.readouterr().err
+
+
 def test_failed_last_point_fails_the_run_and_raises_nothing(lead, client, tracking, runs):
     with lead() as folder:
         pass

@@ -103,6 +103,8 @@ def lead_sweep(
             error = raised
             if launcher.on_this_machine:
                 _end_what_runs(part, record, tracking, runs_folder, before)
+            elif launcher.kind == "slurm" and not isinstance(raised, Exception):
+                print(_stopped_before_slurm(record), file=sys.stderr)
         if not launcher.on_this_machine:
             _close_what_was_lost(part, record, tracking, runs_folder)
         with leaders.at_the_gate():
@@ -166,6 +168,14 @@ def _left_to_slurm(record: SweepRecord) -> str:
     return (
         f"sweep {record.identity} ({record.name}): Slurm has its jobs, and the last one of them "
         f"ends it; attnlab sweep status {record.identity} shows how it stands"
+    )
+
+
+def _stopped_before_slurm(record: SweepRecord) -> str:
+    """What a command says that is stopped while Slurm has its jobs."""
+    return (
+        f"sweep {record.identity} ({record.name}): the jobs that Slurm has go on; the same command "
+        f"joins them, and attnlab sweep cancel {record.identity} ends them"
     )
 
 
