@@ -13,16 +13,20 @@ import pytorch_lightning as pl
 import torch
 from small_experiments import SMALL, overrides_of
 
+import attnlab
 from attnlab.batch import EOS
 from attnlab.data.prepared import PreparedData
+from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import evaluate_model_folder
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, set_up
 from attnlab.experiment.training import make_batches, make_module, make_trainer
+from attnlab.explorer.export import unsupported
 from attnlab.files import read_own_record
 from attnlab.model.model_folder import load_model
 from attnlab.tasks.task import Experiment
+from attnlab.tasks.translation.step_numbers import step_numbers
 from attnlab.training.spool import history
 
 
@@ -203,3 +207,37 @@ def test_stopped_training_with_a_fault_resumes_to_the_bit(
     spools = (folder / "run" / "metrics.jsonl" for folder in (whole, resumed))
     of_one, of_other = (list(history(spool)) for spool in spools)
     assert of_one == of_other
+
+
+def test_loaded_model_warns_of_its_fault_and_gives_no_formulas(
+    experiment: Callable[..., Experiment], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = trained(experiment("relu_for_tanh"))
+    capsys.readouterr()
+    translator: Any = attnlab.load(folder / "model")
+    warned = capsys.readouterr().err
+    assert warned.startswith("warning: the model in ")
+    assert "was trained with fault=relu_for_tanh, a mistake" in warned
+    assert translator("a b").tokens
+
+    with pytest.raises(ExperimentError, match=r"a fault of docs/museum.md"):
+        step_numbers(translator, "a b", [5])
+    problems = "\n".join(unsupported(translator))
+    assert "attnlab.faults.faulty_model.FaultySeq2Seq" in problems
+
+    right, _ = trained(experiment("none"))
+    capsys.readouterr()
+    attnlab.load(right / "model")
+    assert capsys.readouterr().err == ""
+
+
+def test_right_model_is_not_trained_further_with_a_fault_but_lends_its_weights(
+    experiment: Callable[..., Experiment],
+) -> None:
+    folder, _ = trained(experiment("none"))
+    with pytest.raises(ExperimentError, match=r"training.continue_from: .* differs in model"):
+        trained(experiment("relu_for_tanh", f"training.continue_from={folder.name}"))
+    lent = experiment("relu_for_tanh", f"training.initial_weights={folder / 'model'}")
+    drawn: Any = make_module(lent, data_of(lent))
+    weights = load_model(folder / "model").state_dict()
+    assert all(torch.equal(weights[name], each) for name, each in drawn.model.state_dict().items())

@@ -39,8 +39,10 @@ class Kind:
     shows_faults: bool = False
 
 
+_PAIRING = (
+    "Differences of one model's own measures are paired by seed, others are of independent seeds."
+)
 _TESTS = (
-    "Differences of one model's own measures are paired by seed, others are of independent seeds. "
     "Below six seeds they are compared with Student's t (paired, or Welch's), from six on exactly, "
     "by all flips of signs or permutations of the seeds. Where the test sentences were resampled, "
     "their scatter counts too; the column *tested by* says so. Means alike within a bound: two "
@@ -58,7 +60,7 @@ KINDS = {
         rule="Each claim is judged by its primary expectations, which stand in "
         "`pipelines/studies/claims`. It *holds* where all of them do, *does not hold* where some "
         "do not and none does, *depends on* what they differ in where some do and some do not, and "
-        f"is *undecided* else. {_TESTS}",
+        f"is *undecided* else. {_PAIRING} {_TESTS}",
         effect="expectation",
     ),
     "replications": Kind(
@@ -69,7 +71,7 @@ KINDS = {
         "reproduced*: every primary effect holds. *Contradicted*: a primary effect does not hold, "
         "or, in the published setup and without effects, a figure is missed by our whole interval. "
         "*Not comparable*: another setup was run, and no effect is named. Else *undecided*. "
-        f"{_TESTS}",
+        f"{_PAIRING} {_TESTS}",
         effect="published effect",
     ),
     "museum": Kind(
