@@ -15,6 +15,7 @@ from attnlab.studies.expectations import Expectation
 from attnlab.studies.measured_rows import MeasuredRows
 from attnlab.studies.study import Study, find_studies, read_study
 from attnlab.studies.study_page import KINDS, ShownStudy, study_page, write_page
+from attnlab.studies.study_result import result_of
 
 ROOT = CONF.parent
 OURS = sorted((STUDIES / "museum").glob("*.yaml"))
@@ -84,7 +85,7 @@ def test_page_shows_what_each_fault_does_and_what_it_costs() -> None:
     worse = Expectation("the same", "bleu", "right", "faulty", by=1.0)
     primary = Expectation("the right model is better", "bleu", "right", "faulty", primary=True)
     study = study_of(expect=[primary, worse])
-    result = study.result(rows(RIGHT, FAULTY))
+    result = result_of(study, rows(RIGHT, FAULTY))
     conditions = {"run_seeds": 3, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
     run = ShownStudy("relu_for_tanh", study, result | conditions)
     waiting = ShownStudy("no_source_mask", study_of(), {})
