@@ -76,7 +76,7 @@ def study_of(**settings: Any) -> Study:
 
 
 def test_study_hands_its_pairing_to_what_it_measured() -> None:
-    result = study_of(expect=[BETTER]).result(rows(RIGHT, FAULTY))
+    result = result_of(study_of(expect=[BETTER]), rows(RIGHT, FAULTY))
     (expectation,) = result["expectations"]
     assert expectation[4] == "paired t, 3 seeds"
 
