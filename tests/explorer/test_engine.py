@@ -184,8 +184,9 @@ def test_classifier_is_answered_as_by_python(engine, text, change, labels):
             "normaliser": Part(Sparsemax),
             "scope": Part(LocalP, width=2),
         },
+        {"attention": Part(DotScore), "query": "learned"},
     ],
-    ids=["bias", "location", "heads", "projected"],
+    ids=["bias", "location", "heads", "projected", "learned query"],
 )
 def test_classifier_of_other_parts_is_answered_as_by_python(engine, choices):
     classifier = build_review_classifier(**choices)

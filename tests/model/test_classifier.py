@@ -41,6 +41,7 @@ def config(
     projection: str = "none",
     heads: str = "one",
     gate: str = "none",
+    query: str = "sentence",
     cell: str = "lstm",
     **encoder: Any,
 ) -> dict[str, Any]:
@@ -60,6 +61,7 @@ def config(
         "_target_": "attnlab.model.classifier.Classifier",
         "encoder": composed({"encoder": cell})["encoder"] | sizes | encoder,
         **{group: composed({group: name})[group] for group, name in parts.items()},
+        "query": query,
         "dense_size": 20,
         "dropout": 0.5,
     }
@@ -100,7 +102,7 @@ def by_formula(
     encoded = paper.encode(
         paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS]
     )
-    q = encoded.final.hidden[-1]
+    q = w.get("learned_query", encoded.final.hidden[-1])
     choice = paper.Attention("bahdanau", heads=heads, gate=gate)
     pasts = [{} for _ in range(heads or 1)]
     c, of_heads, _ = paper.attend(choice, paper.part(w, "attention."), q, encoded.outputs, 0, pasts)
@@ -114,8 +116,11 @@ def by_formula(
 @pytest.mark.parametrize("num_classes", [2, 3])
 @pytest.mark.parametrize("heads", [None, 4])
 @pytest.mark.parametrize("gate", usual_first("gate"))
-def test_classifier_equals_its_formula(num_classes: int, heads: int | None, gate: str) -> None:
-    model = build(num_classes, heads="multi" if heads else "one", gate=gate)
+@pytest.mark.parametrize("query", ["sentence", "learned"])
+def test_classifier_equals_its_formula(
+    num_classes: int, heads: int | None, gate: str, query: str
+) -> None:
+    model = build(num_classes, heads="multi" if heads else "one", gate=gate, query=query)
     assert model.output.out_features == (1 if num_classes == 2 else num_classes)
     source, mask = padded(SENTENCES, "pre")
     found = model(source, mask)
@@ -202,6 +207,31 @@ def test_gated_sentence_alone_equals_itself_in_any_batch(gate: str, heads: str) 
     alone = [model(*padded([each], "pre")).log_probabilities[0] for each in SENTENCES]
     found = model(*padded(SENTENCES, "pre", 3)).log_probabilities
     torch.testing.assert_close(found, torch.stack(alone), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("attention", [score for score in SCORES if score != "location"])
+def test_learned_query_is_asked_of_every_sentence_and_learns(attention: str) -> None:
+    model = build(attention=attention, query="learned")
+    source, mask = padded(SENTENCES, "post")
+    model(source, mask).log_probabilities[:, 0].sum().backward()
+    learned = model.learned_query
+    assert learned is not None
+    if attention != "uniform":
+        assert learned.grad is not None
+        assert learned.grad.abs().sum() > 0
+    memory = model.read(source, mask)
+    assert torch.equal(model.ask(memory), learned.expand(len(SENTENCES), 1, -1))
+
+
+def test_additive_score_of_a_learned_query_has_none() -> None:
+    """v · tanh(U h + b), as in Jain and Wallace 2019, where b is W q."""
+    model = build(query="learned", bidirectional=False)
+    source, mask = padded([SENTENCES[0]], "post")
+    outputs = model.encoder(source, mask).outputs[0]  # (S, D)
+    score: Any = model.attention.score
+    bias = score.W.weight @ model.learned_query
+    energies = torch.tanh(outputs @ score.U.weight.T + bias) @ score.v
+    torch.testing.assert_close(model(source, mask).attention_weights[0], energies.softmax(0))
 
 
 def test_open_gate_is_no_gate_and_a_closed_one_leaves_nothing_of_the_sentence() -> None:

@@ -360,7 +360,8 @@ def model_config(model: Any) -> dict[str, Any]:
         },
     }
     if isinstance(model, Classifier):
-        return {**config, "attention": attention_config(model.attention)}
+        query = "sentence" if model.learned_query is None else "learned"
+        return {**config, "query": query, "attention": attention_config(model.attention)}
 
     decoder = model.decoder
     feeding = decoder.body.input_feeding

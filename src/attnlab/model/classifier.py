@@ -6,7 +6,7 @@ Axes: B batch, S source length, D encoder output, N heads, C classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import PositiveInt
@@ -42,7 +42,7 @@ class Classified:
 
 
 class Classifier(nn.Module):
-    """One look back at the whole sentence, with its own summary as the query.
+    """One look back at the whole sentence, with its own summary or a learnt vector as the query.
 
     With h_1, ..., h_S the encoder's outputs and q the top layer's final state,
 
@@ -51,10 +51,14 @@ class Classifier(nn.Module):
     and dropout on d. For two classes z is one number and P(class 1) = sigmoid(z); for more of them
     there are C numbers and P = softmax(z). The score is additive by default, v · tanh(W q + U h)
     (Bahdanau et al. 2015, appendix A.1.2). Pooling by attention before a dense layer is that of
-    Raffel and Ellis 2015 (equation 1); there the query is learnt, here it is the sentence's own
-    final state. A gate on the context goes by that state, too, and makes another c of c and q.
+    Raffel and Ellis 2015 (equation 1). There, and in Jain and Wallace 2019, no sentence asks: what
+    is looked for is learnt, one q for all sentences (`query=learned`), so that the additive score
+    is v · tanh(U h + b) with b = W q, and `dot` is q · h. A gate on the context goes by q, too, and
+    makes another c of c and q.
 
     Args:
+        query: `sentence`, the encoder's final state, or `learned`, a vector as wide as an encoder
+            output.
         dense_size: units of the layer d.
         dropout: on that layer.
         initialisation: how the weights are drawn; None leaves them as torch draws them.
@@ -78,6 +82,7 @@ class Classifier(nn.Module):
         dropout: Rate,
         initialisation: Initialisation | None = None,
         gate: Part[ContextGate] | None = None,
+        query: Literal["sentence", "learned"] = "sentence",
         *,
         source_vocabulary_size: int,
         num_classes: int,
@@ -95,7 +100,10 @@ class Classifier(nn.Module):
         )
         size = self.encoder.output_size
         mechanism = Mechanism(attention, normaliser, scope, projection, heads=heads, gate=gate)
-        self.attention = mechanism.build(query_size=self.encoder.state_shape.size, value_size=size)
+        is_learned = query == "learned"
+        query_size = size if is_learned else self.encoder.state_shape.size
+        self.attention = mechanism.build(query_size=query_size, value_size=size)
+        self.learned_query = nn.Parameter(_random_query(size)) if is_learned else None
         self.dense = nn.Linear(size, dense_size)
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
@@ -111,9 +119,10 @@ class Classifier(nn.Module):
         draws = Draws() if self.training and self.attention.drawing is not None else None
         memory = memory.recorded_by(draws)
         # 2. Look back at it once.
-        query = memory.summary.unsqueeze(1)  # (B, 1, D)
         # (B, 1, D), (B, N, 1, S)
-        context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))
+        context, weights = self.attention(
+            self.ask(memory), memory, source.new_zeros(len(source), 1)
+        )
         # 3. Decide.
         log_probabilities = self.decide(context.squeeze(1))
         drawn = None if draws is None else draws.take()
@@ -128,9 +137,21 @@ class Classifier(nn.Module):
             encoded, source_mask, self.padding.attention_masked, self.attention, intervention
         )
 
+    def ask(self, memory: Memory) -> Tensor:
+        """The query of each sentence: (B, 1, D)."""
+        if self.learned_query is None:
+            return memory.summary.unsqueeze(1)
+        return self.learned_query.expand(len(memory.summary), 1, -1)
+
     def decide(self, context: Tensor) -> Tensor:
         """What the attention found, (..., D) -> log-probabilities of the classes, (..., C)."""
         return _log_probabilities(self.output(self.dropout(torch.relu(self.dense(context)))))
+
+
+def _random_query(size: int) -> Tensor:
+    """Drawn as torch draws the weights of a linear layer: between ±1 / √size."""
+    bound = size**-0.5
+    return torch.empty(size).uniform_(-bound, bound)
 
 
 def _log_probabilities(logits: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ TEXT = "good film"
 HEADS = Part(MultiHeadAttention, heads=2, size=3)
 
 
-def classifier_of(score, scope, heads, labels, gate=None) -> SentenceClassifier:
+def classifier_of(score, scope, heads, labels, gate=None, query="sentence") -> SentenceClassifier:
     torch.manual_seed(1)
     rates = ("word_dropout", "dropout", "layer_dropout", "output_dropout")
     sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(rates, 0.0)
@@ -46,6 +46,7 @@ def classifier_of(score, scope, heads, labels, gate=None) -> SentenceClassifier:
         dense_size=6,
         dropout=0.0,
         gate=gate,
+        query=query,
         source_vocabulary_size=tokenizer.size,
         num_classes=len(labels),
         padding=Padding(),
@@ -61,18 +62,21 @@ def classifier_of(score, scope, heads, labels, gate=None) -> SentenceClassifier:
     "labels", [["bad", "good"], ["bad", "so-so", "good"]], ids=["two", "three"]
 )
 @pytest.mark.parametrize(
-    ("score", "scope", "heads", "gate"),
+    ("score", "scope", "heads", "gate", "query"),
     [
-        (Part(BahdanauScore, size=5, bias=True), Part(GlobalScope), None, None),
-        (Part(ScaledDotScore), Part(GlobalScope), HEADS, None),
-        (Part(BahdanauScore, size=5), Part(LocalP, width=2), None, None),
-        (Part(BahdanauScore, size=5), Part(GlobalScope), None, Part(ElementwiseGate)),
-        (Part(ScaledDotScore), Part(GlobalScope), HEADS, Part(PerHeadGate)),
+        (Part(BahdanauScore, size=5, bias=True), Part(GlobalScope), None, None, "sentence"),
+        (Part(ScaledDotScore), Part(GlobalScope), HEADS, None, "sentence"),
+        (Part(BahdanauScore, size=5), Part(LocalP, width=2), None, None, "sentence"),
+        (Part(BahdanauScore, size=5), Part(GlobalScope), None, Part(ElementwiseGate), "sentence"),
+        (Part(ScaledDotScore), Part(GlobalScope), HEADS, Part(PerHeadGate), "sentence"),
+        (Part(BahdanauScore, size=5), Part(GlobalScope), None, None, "learned"),
     ],
-    ids=["keras", "heads", "local", "gate", "gated heads"],
+    ids=["keras", "heads", "local", "gate", "gated heads", "learned query"],
 )
-def test_numbers_follow_and_end_with_the_probabilities(score, scope, heads, gate, labels, masking):
-    ours = classifier_of(score, scope, heads, labels, gate)
+def test_numbers_follow_and_end_with_the_probabilities(
+    score, scope, heads, gate, query, labels, masking
+):
+    ours = classifier_of(score, scope, heads, labels, gate, query)
     edit = Edit(before=1, behind=2)
     shown = step_numbers(ours, TEXT, edit=edit, masking=masking)
     json.dumps(shown, allow_nan=False)

@@ -35,7 +35,7 @@ export function stepNumbers(classifier, { text, intervene = {}, edit = {}, maski
   const { config, weights, padding } = classifier.model;
   const atPads = recurrence ?? padding.recurrence;
   const { source, found } = look(classifier, text, intervene, edit, atPads);
-  const taken = { config, weights, memory: found.memory, heads: found.heads, tokens: source.tokens, masking };
+  const taken = { config, weights, memory: found.memory, heads: found.heads, query: found.query, tokens: source.tokens, masking };
   const sheet = sheetOfLook(taken, classifier.labels).asJson(windows);
   return { source: source.tokens, recurrence: atPads, ...sheet, scores: scoresOnLook(taken) };
 }

@@ -14,6 +14,7 @@ export class Classifier {
     this.attention = attentionOf(config.attention, weights.of("attention"));
     this.dense = weights.linear("dense");
     this.outputLayer = weights.linear("output");
+    this.learnedQuery = config.query === "learned" ? weights.vector("learned_query") : null;
   }
 
   /**
@@ -25,10 +26,11 @@ export class Classifier {
     const encoded = this.encoder.encode(source, mask, recurrence);
     const memory = remember(encoded, mask, this.padding.attention_masked, this.attention, intervention);
     // 2. Look back at it once.
-    const { context, weights, heads } = this.attention.attend(memory.summary, memory, 0, null);
+    const query = this.learnedQuery ?? memory.summary;
+    const { context, weights, heads } = this.attention.attend(query, memory, 0, null);
     // 3. Decide: d = relu(W_d c + b_d), z = W_o d + b_o.
     const logits = this.outputLayer(relu(this.dense(context)));
-    return { logProbabilities: logProbabilities(logits), weights: mean(weights), memory, heads };
+    return { logProbabilities: logProbabilities(logits), weights: mean(weights), memory, heads, query };
   }
 }
 

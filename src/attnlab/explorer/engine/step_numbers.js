@@ -60,7 +60,7 @@ export function scoresOnQuery({ config, weights, memory, query }) {
 }
 
 /** Five scores of each head on a classifier's query. */
-export const scoresOnLook = ({ config, weights, memory }) => scoresOn(memory, memory.summary, config.attention, weights.of("attention"));
+export const scoresOnLook = ({ config, weights, memory, query }) => scoresOn(memory, query, config.attention, weights.of("attention"));
 
 /** Several heads compare their own projections of the query and of the encoder vectors. */
 function scoresOn(memory, query, config, weights) {
@@ -266,10 +266,11 @@ function predict(sheet, { config, weights, vocabulary }, output) {
 export const readTokens = (target, step) => [BOS, ...target].slice(0, step + 1);
 
 /** The sheet of a classifier's one look at its sentence. */
-export function sheetOfLook({ config, weights, memory, heads, tokens, masking }, labels) {
+export function sheetOfLook({ config, weights, memory, heads, query, tokens, masking }, labels) {
   const sheet = new Sheet();
   sheet.begin("sentence");
-  const q = sheet.given("q", "sentence_query", vectorOf(memory.summary), axis("Q", memory.summary.length));
+  const name = config.query === "learned" ? "learned_query" : "sentence_query";
+  const q = sheet.given("q", name, vectorOf(query), axis("Q", query.length));
   sheet.begin("look_back");
   const own = { config: config.attention, weights: weights.of("attention"), memory, heads, tokens, masking, position: 0, pasts: null, steps: [] };
   decide(sheet, weights, attend(sheet, own, q), labels);

@@ -239,6 +239,7 @@ const WORDS = {
   "sym.encoder_vectors": ["the encoder's states of all tokens: the values, and what the keys are made of", "모든 토큰에 대한 인코더의 은닉 상태: 값이며 키의 바탕"],
   "sym.positions": ["position of each token", "각 토큰의 위치"],
   "sym.query": ["query", "쿼리"],
+  "sym.learned_query": ["query: learnt, the same for every sentence", "쿼리: 학습된 벡터, 모든 문장에 같음"],
   "sym.sentence_query": ["query: the encoder's last state", "쿼리: 인코더의 마지막 은닉 상태"],
   "sym.projection_W_q": ["projection of the query", "쿼리의 투영 행렬"],
   "sym.projection_W_k": ["projection of the keys", "키의 투영 행렬"],

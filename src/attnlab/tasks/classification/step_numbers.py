@@ -56,9 +56,8 @@ def step_numbers(
 
     hooks = [head.register_forward_hook(record) for head in heads]
     try:
-        context, _ = model.attention(
-            memory.summary.unsqueeze(1), memory, memory.positions.new_zeros(1, 1)
-        )
+        query = model.ask(memory)
+        context, _ = model.attention(query, memory, memory.positions.new_zeros(1, 1))
     finally:
         for hook in hooks:
             hook.remove()
@@ -72,12 +71,13 @@ def step_numbers(
     )
     sheet = Sheet()
     sheet.begin("sentence")
-    summary = memory.summary[0]
-    q = sheet.given("q", "sentence_query", summary, Axis("Q", len(summary)))
+    asked = query[0, 0]
+    name = "sentence_query" if model.learned_query is None else "learned_query"
+    q = sheet.given("q", name, asked, Axis("Q", len(asked)))
     sheet.begin("look_back")
     c = attend(sheet, model.attention, q, outputs, look, masking)
     decide(sheet, classifier, c)
-    scores = five_scores_of_heads(model.attention, summary, outputs, memory)
+    scores = five_scores_of_heads(model.attention, asked, outputs, memory)
     return {
         "source": source.tokens,
         "recurrence": at_pads,
