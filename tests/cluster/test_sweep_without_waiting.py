@@ -17,7 +17,7 @@ from cluster_sweeps import (
     leading,
     points_in_training,
 )
-from entry_points import the_sweep
+from entry_points import mlflow_client, the_sweep
 from slurm_cluster import SlurmCluster, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
@@ -94,6 +94,8 @@ def test_cancelled_jobs_of_a_sweep_leave_its_points_to_the_same_command(
     wait_until(lambda: points_in_training(folder), "a training", lambda: leader.said, SECONDS)
     cancelled = attnlab(folder, cluster, "sweep", "cancel")
     assert cancelled.returncode == 0, cancelled.stderr
+    run = mlflow_client(folder).get_run(str(the_sweep(folder).read().run_id))
+    assert run.info.status == "KILLED"
     waited = attnlab(folder, cluster, "sweep", "wait")
     assert waited.returncode == 1
     assert "3 of 3 points are not finished" in waited.stderr
