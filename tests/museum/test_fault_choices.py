@@ -17,6 +17,7 @@ from attnlab.config.identity import target_modules, used_code
 from attnlab.config.names import readable_name
 from attnlab.config.params import short_params
 from attnlab.errors import ExperimentError
+from attnlab.experiment.changes import changes
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
 from attnlab.experiment.run import TRAIN_SOURCES
@@ -117,14 +118,23 @@ def test_name_of_a_sweeps_point_has_its_fault_once() -> None:
     name = readable_name(config, {"fault": "relu_for_tanh", "seed": "2"})
     assert name.startswith("relu_for_tanh fault · seed 2 · bahdanau")
     assert name.count("relu_for_tanh") == 1
-    right = readable_name(compose(SMALL).logged, {"fault": "none"})
-    assert right.startswith("no fault · bahdanau")
+    assert shown_params(config, varied={"fault": "relu_for_tanh"})["fault"] == "relu_for_tanh"
+    right = compose(SMALL).logged
+    assert readable_name(right, {"fault": "none"}).startswith("no fault · bahdanau")
+    assert shown_params(right, varied={"fault": "none"})["fault"] == "none"
 
 
 def test_changed_setting_of_a_fault_is_in_the_name() -> None:
     config = compose(["fault=mask_that_leaks", "model.fault.score=-3"]).logged
     assert readable_name(config).startswith("fault mask_that_leaks · fault score -3 · bahdanau")
     assert shown_params(config)["model.fault.score"] == "-3"
+
+
+def test_report_says_what_was_asked_by_the_name_of_the_fault() -> None:
+    experiment = compose(["fault=relu_for_tanh", "data=copy"])
+    found = changes(experiment.config, experiment.choices)
+    assert [change.override for change in found] == ["data=copy", "fault=relu_for_tanh"]
+    assert found[1].default == "none"
 
 
 # Refusals

@@ -19,7 +19,7 @@ from attnlab.config.params import leaves, value_at
 from attnlab.project import CONF
 
 # Their files go over those of all other groups.
-_OVER_ALL = ("task", "experiment", "debug")
+_OVER_ALL = ("fault", "task", "experiment", "debug")
 # The sections of groups whose files are for the whole config.
 _PLACES = {"fault": "model.fault"}
 # `${.dropout}`, or, with a value for where there is no such place, `${oc.select:model.dropout,0.0}`

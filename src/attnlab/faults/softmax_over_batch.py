@@ -22,8 +22,8 @@ class SoftmaxOverBatch(Fault):
     token at s.
     Right: w_bts = exp(z_bts) / sum_s' exp(z_bts'), over the real tokens s' of the sentence b.
 
-    Of PyTorch-NLP, issue 2: `Softmax(dim=0)` of scores (B, S). torch's own softmax takes the first
-    of three axes where it is given none.
+    Of PyTorch-NLP, issue 2: `Softmax(dim=0)` of scores (B, S). `torch.nn.functional.softmax`
+    takes the first of three axes where it is given none.
     """
 
     does: ClassVar[str] = (
@@ -32,7 +32,7 @@ class SoftmaxOverBatch(Fault):
     )
     made_by: ClassVar[str] = (
         "[PyTorch-NLP 2](https://github.com/PetrochukM/PyTorch-NLP/issues/2); "
-        "`torch.softmax` without `dim` on three axes, with a warning"
+        "`torch.nn.functional.softmax` without `dim` on three axes, with a warning"
     )
     noticed: ClassVar[str] = (
         "A sentence alone has weights of 1 everywhere; its translation depends on its neighbours."

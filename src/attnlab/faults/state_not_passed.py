@@ -36,7 +36,8 @@ class StateNotPassed(Fault):
         "on translation with attention"
     )
     noticed: ClassVar[str] = (
-        "The decoder's recurrent weights get no gradient; it repeats tokens, and loses its place."
+        "The gradient of the decoder's recurrent weights is zero; it repeats tokens, and loses its "
+        "place."
     )
 
     def check(self, model: Seq2Seq) -> None:

@@ -68,7 +68,7 @@ def shown_params(
         params["data"] = short["data"]
     if "seed" in config:
         params["seed"] = str(config["seed"])
-    return {**params, **_varied(config, varied), **_changed(config, choices, folders)}
+    return {**params, **_varied(config, varied, params), **_changed(config, choices, folders)}
 
 
 def _param_of(group: str) -> str:
@@ -114,12 +114,19 @@ def _changed(
     return dotted_params(changed)
 
 
-def _varied(config: Mapping[str, Any], varied: Mapping[str, str]) -> dict[str, str]:
-    """What a sweep varies, also where it is the default; but for the groups that are params."""
+def _varied(
+    config: Mapping[str, Any], varied: Mapping[str, str], known: Mapping[str, str]
+) -> dict[str, str]:
+    """What a sweep varies, also where it is the default; but for the groups that are params.
+
+    known: the params of groups.
+    """
     params = {}
     for key, text in varied.items():
         section = key.replace("/", ".").partition(".")[0]
-        if key in (*_GROUPS, "seed") or section in ("hydra", *_BESIDE_THE_EXPERIMENT):
+        # A config without a fault says nothing of the group.
+        is_param = key in (*_GROUPS, "seed") and (key != "fault" or "fault" in known)
+        if is_param or section in ("hydra", *_BESIDE_THE_EXPERIMENT):
             continue
         value = value_at(config, key)
         # A group is known by what was typed: its section has many values.
