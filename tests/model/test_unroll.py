@@ -152,7 +152,9 @@ def test_every_pair_of_choices_unrolls_as_it_steps(
         logits, by_steps = logits[batch.target_mask], by_steps[batch.target_mask]
     # Those of a pointer network are logarithms of single weights, which may be far from 0.
     relative = close if model.output.only_copies else 0
-    torch.testing.assert_close(logits, by_steps, rtol=relative, atol=close)
+    # Rounding grows with the logits, which reach 30 where weights do not add up to 1.
+    absolute = close * max(1.0, float(by_steps.detach().abs().max()) / 10)
+    torch.testing.assert_close(logits, by_steps, rtol=relative, atol=absolute)
     weights = torch.randn(
         logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype
     )

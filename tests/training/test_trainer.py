@@ -42,8 +42,8 @@ def token_nll(model, batches) -> float:
     return total / sum(batch.num_target_tokens for batch in batches)
 
 
-def test_model_in_training_is_sped_up():
-    (layer,) = LabModule(torch.nn.Sequential(torch.nn.Linear(2, 2)), settings=None).model
+def test_model_in_training_is_sped_up(settings):
+    (layer,) = LabModule(torch.nn.Sequential(torch.nn.Linear(2, 2)), settings()).model
     assert isinstance(layer, FastLinear)
 
 
