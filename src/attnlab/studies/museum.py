@@ -21,13 +21,14 @@ python pipelines/train.py -m data=copy fault=none,softmax_over_batch seed=1,2,3
 ```
 
 A faulty model is one wherever it goes: in the validation, in `evaluate.py`, in `attnlab translate`
-and in the explorer, after a resumed training as after one that nobody stopped. The fault stands
-first in the name of the run, of the model and of the report, is a param of the run in MLflow, and
-loading the model warns of it. What follows the formulas of a right model (the explorer's
-*One step*, exported pages) refuses a faulty one, and so do CUDA graphs. A part with a fault is none
-of those that are [made faster](architecture.md#add-something), so that no faster path goes around
-it. A fault that would change nothing is refused: `fault=relu_for_tanh` with a score that has no
-tanh, `fault=directions_mixed` with one direction.
+and in the explorer, after a resumed training as after one that nobody stopped; a fault of the loss
+or of what is measured is in the training, the validations and the evaluations alone. The fault
+stands first in the name of the run, of the model and of the report, is a param of the run in
+MLflow, and loading the model warns of it. What follows the formulas of a right model (the
+explorer's *One step*, exported pages) refuses a faulty one, and so do CUDA graphs. A part with a
+fault is none of those that are [made faster](architecture.md#add-something), so that no faster
+path goes around it. A fault that would change nothing is refused: `fault=relu_for_tanh` with a
+score that has no tanh, `fault=directions_mixed` with one direction.
 
 The faults are [in `src/attnlab/faults`](../src/attnlab/faults), a file each, with the wrong
 equation and the right one. They are put into a model from outside, after it is built: none of its

@@ -78,9 +78,10 @@ KINDS = {
         title="The museum of mistakes",
         rule="## How it was measured\n\nEach mistake has a study in `pipelines/studies/museum`: a "
         "model with it and one without, which start with the same weights and read the same "
-        "batches. Its primary expectation says what the mistake costs. It *holds* where the cost "
-        "is certain, *does not hold* where the faulty model is certainly the better one, and is "
-        "*undecided* else: a cost that five seeds do not show. All differences are paired by seed. "
+        "batches; `replicate.py museum` runs all of them. Its primary expectation says what the "
+        "mistake costs. It *holds* where the cost is certain, *does not hold* where the faulty "
+        "model is certainly the better one, and is *undecided* else: a cost that five seeds do not "
+        "show. All differences are paired by seed. "
         f"{_TESTS}",
         effect="what it costs",
         introduction=museum.INTRODUCTION,
