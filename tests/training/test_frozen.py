@@ -34,7 +34,6 @@ def _weights(run: Any) -> dict[str, torch.Tensor]:
             ["decoder.atention"],
             "must name parts of the model .*decoder.attention.*'decoder.atention",
         ),
-        ([""], "must name parts of the model"),
         (["encoder.dropout"], "names 'encoder.dropout', which has no weights"),
         (["encoder", "decoder", "bridge", "output"], "so that nothing is left to train"),
     ],

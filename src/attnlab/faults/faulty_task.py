@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.config.identity import target_modules
 from attnlab.config.params import choice_name
 from attnlab.config.part import Part
 from attnlab.config.target import TARGET
@@ -17,11 +16,13 @@ from attnlab.faults.fault import Fault
 from attnlab.model.model_folder import bind_section, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
-from attnlab.tasks.task import Experiment, Metrics, Task
+from attnlab.tasks.task import Experiment, Task
 from attnlab.tasks.translation.task import Translation
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
+
+    from attnlab.tasks.translation.evaluation import Evaluation
 
 
 class FaultyTranslation(Translation):
@@ -59,26 +60,15 @@ class FaultyTranslation(Translation):
         self.fault.change_training(module, data)
         return module
 
-    def evaluate(
+    def measure(
         self,
         experiment: Experiment,
-        model: Path,
+        models: Sequence[Seq2Seq],
         data: PreparedData,
-        into: Path,
         progress: Progress,
-    ) -> Metrics:
-        if not self.fault.changes_evaluation:
-            return Translation.evaluate(self, experiment, model, data, into, progress)
-
-        from attnlab.search.ensemble import load_members
-        from attnlab.tasks.translation.evaluation import evaluate
-
-        allowed = set(target_modules(experiment.config))
-        models = load_members(model, [], experiment.hardware.device, allowed)
-        found = evaluate(models, experiment.search, data, progress=progress)
-        found = self.fault.change_evaluation(found, models[0], data)
-        found.write(into)
-        return found.metrics
+    ) -> Evaluation:
+        found = super().measure(experiment, models, data, progress)
+        return self.fault.change_evaluation(found, models[0], data)
 
 
 def check_task(task: Task[Any], model: Any) -> None:

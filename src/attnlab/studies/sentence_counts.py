@@ -19,7 +19,7 @@ from attnlab.evaluation.evaluation_files import EvaluationFiles, read_evaluation
 from attnlab.evaluation.grades import DEPENDENT, GRADED
 from attnlab.studies.measured_rows import at_place
 from attnlab.studies.measurements import GRADED_SENTENCES, Point
-from attnlab.tasks.translation.metrics import text_metrics
+from attnlab.tasks.translation.metrics import rows_of_texts, text_metrics
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +79,7 @@ def of_interventions(point: Point) -> SentenceCounts:
     metrics = text_metrics(info.bleu_tokenize, rouge=None)
     by_system = {}
     for name, hypotheses in point.changed_answers.items():
-        rows = [
-            {"hypothesis": hypothesis, "reference": reference, "exact": hypothesis == reference}
-            for hypothesis, reference in zip(hypotheses, references, strict=True)
-        ]
+        rows = rows_of_texts(hypotheses, references)
         by_system[point.part(name)] = _counts(metrics, rows)
     return SentenceCounts(_digest(sources, references), len(sources), by_system)
 

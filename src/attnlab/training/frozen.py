@@ -25,8 +25,8 @@ def freeze(model: nn.Module, names: Sequence[str]) -> None:
     for name in names:
         if name in weights:
             weights[name].requires_grad_(False)
-        elif name and name in modules:
-            if not any(True for _ in modules[name].parameters()):
+        elif name in modules:
+            if not list(modules[name].parameters()):
                 problems.append(f"training.frozen names {show(name)}, which has no weights")
             modules[name].requires_grad_(False)
         else:

@@ -66,10 +66,7 @@ class TextMetrics(Metric):
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
         """Add sentences; both lists have one length."""
-        rows = [
-            {"hypothesis": hypothesis, "reference": reference, "exact": hypothesis == reference}
-            for hypothesis, reference in zip(hypotheses, references, strict=True)
-        ]
+        rows = rows_of_texts(hypotheses, references)
         if not rows:
             return
         for name, metric in self.metrics.items():
@@ -85,6 +82,14 @@ class TextMetrics(Metric):
             sums = np.array([getattr(self, name).tolist()])  # (1, K)
             values[name] = float(metric.scores(sums)[0])
         return values
+
+
+def rows_of_texts(hypotheses: Sequence[str], references: Sequence[str]) -> list[dict[str, Any]]:
+    """What the metrics read of each sentence; both lists have one length."""
+    return [
+        {"hypothesis": hypothesis, "reference": reference, "exact": hypothesis == reference}
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
 
 
 def length_buckets(lengths: ArrayLike) -> list[tuple[int, int]]:

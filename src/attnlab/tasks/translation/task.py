@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from attnlab.tasks.predictor import ExplorerPage, Predictor
     from attnlab.tasks.report_section import ReportSection
+    from attnlab.tasks.translation.evaluation import Evaluation
 
 
 class Translation(Task[PreparedData]):
@@ -258,7 +259,6 @@ class Translation(Task[PreparedData]):
         progress: Progress,
     ) -> Metrics:
         from attnlab.search.ensemble import load_members
-        from attnlab.tasks.translation.evaluation import evaluate
 
         models = load_members(
             model,
@@ -266,9 +266,21 @@ class Translation(Task[PreparedData]):
             experiment.hardware.device,
             set(target_modules(experiment.config)),
         )
-        found = evaluate(models, experiment.search, data, progress=progress)
+        found = self.measure(experiment, models, data, progress)
         found.write(into)
         return found.metrics
+
+    def measure(
+        self,
+        experiment: Experiment,
+        models: Sequence[Seq2Seq],
+        data: PreparedData,
+        progress: Progress,
+    ) -> Evaluation:
+        """What the models are worth on the test split; several are an ensemble."""
+        from attnlab.tasks.translation.evaluation import evaluate
+
+        return evaluate(models, experiment.search, data, progress=progress)
 
     def predictor(self) -> type[Predictor]:
         from attnlab.tasks.translation.translator import Translator

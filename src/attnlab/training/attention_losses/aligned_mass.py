@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import PositiveFloat
 from torch import Tensor
 
-from attnlab.training.attention_losses.attention_loss import AttentionLoss, Looks, of_real_tokens
-
-LEAST = 1e-6  # what may be left of the weights, so that the loss stays finite
+from attnlab.training.attention_losses.attention_loss import AttentionLoss, Looks
+from attnlab.training.attention_losses.impermissible_mass import of_hidden_mass
 
 
 class AlignedMass(AttentionLoss):
@@ -39,4 +38,4 @@ class AlignedMass(AttentionLoss):
     def summed(self, looks: Looks) -> Tensor:
         assert looks.linked is not None
         mass = (looks.weights * looks.linked).sum(-1)
-        return of_real_tokens(-(1 - mass).clamp(min=LEAST).log(), looks)
+        return of_hidden_mass(mass, looks)

@@ -14,6 +14,11 @@ from attnlab.training.attention_losses.attention_loss import AttentionLoss, Look
 LEAST = 1e-6  # what may be left of the weights, so that the loss stays finite
 
 
+def of_hidden_mass(mass: Tensor, looks: Looks) -> Tensor:
+    """- log(1 - m) of each real target token, added up; m (B, T) is the weight to be hidden."""
+    return of_real_tokens(-(1 - mass).clamp(min=LEAST).log(), looks)
+
+
 class ImpermissibleMass(AttentionLoss):
     """- log(1 - m), with m the weight of all impermissible tokens.
 
@@ -55,4 +60,4 @@ class ImpermissibleMass(AttentionLoss):
         assert self._ids is not None
         impermissible = torch.isin(looks.source, self._ids.to(looks.source.device))
         mass = (looks.weights * impermissible.unsqueeze(1)).sum(-1)
-        return of_real_tokens(-(1 - mass).clamp(min=LEAST).log(), looks)
+        return of_hidden_mass(mass, looks)
