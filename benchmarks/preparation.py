@@ -1,18 +1,20 @@
 """Preparing a corpus: pairs a CPU-second and peak memory against its size.
 
     python benchmarks/preparation.py [--pairs 10000 100000 1000000]
-        [--tokenizer whitespace] [--rounds 1]
+        [--tokenizer whitespace] [--rounds 1] [--threads 1]
 
-attnlab's own code runs on one thread. The corpora are generated: two parallel text files a split,
-words by Zipf's law, lengths like Multi30k's. `tokenizers alone` is the library at the same
-sentences with nothing around it: the upper limit of a faster preparation. Private memory leaves out
-the pages of mapped files (the corpus as `datasets` maps it), which the system takes back whenever
-it needs them; it is sampled once in a thousand pairs.
+attnlab's own code runs on one thread, the library of tokenisers on as many as are given. The
+corpora are generated: two parallel text files a split, words by Zipf's law, lengths like
+Multi30k's. `tokenizers alone` is the library at the same sentences with nothing around it: the
+upper limit of a faster preparation. Private memory leaves out the pages of mapped files (the corpus
+as `datasets` maps it), which the system takes back whenever it needs them; it is sampled once in a
+thousand pairs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import time
@@ -28,14 +30,16 @@ TOKENIZERS = ("whitespace", "punctuation", "bpe")
 ALONE = 100_000  # pairs at which the library alone is measured
 
 
-def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, float]:
-    """Prepare a corpus in this process: CPU-seconds and megabytes."""
+def prepare_measured(corpus: Path, folder: Path, tokenizer: str, threads: int) -> dict[str, float]:
+    """Prepare a corpus in this process: seconds, of the CPU and of the clock, and megabytes."""
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
     import datasets  # noqa: F401  (a second of its own, whatever the corpus)
 
     from attnlab.data.corpus import Cleaning
     from attnlab.data.hub import HubCorpus
     from attnlab.data.prepare import prepare
     from attnlab.data.row_kinds import Pairs
+    from attnlab.data.tokenizer import library_threads
     from attnlab.data.trainers import BpeTrainer, WordTrainer
 
     trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
@@ -44,15 +48,18 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
     pairs = HubCorpus(*place, "de", "en", None, None, 0, "none", None, Cleaning(), trainer)
     before = most = private_megabytes()
     started: dict[str, float] = {}  # CPU-seconds at the start of each stage
+    clock = time.perf_counter()
 
     def print_progress(what: str, done: int, total: int) -> None:
         nonlocal most
         most = max(most, private_megabytes())
         started.setdefault(what, time.process_time())
 
-    prepare(pairs, Pairs, folder, print_progress)
+    with library_threads(threads):
+        prepare(pairs, Pairs, folder, print_progress)
     end = time.process_time()
     return {
+        "by the clock": time.perf_counter() - clock,
         "all": end - started["load"],
         "training": started["train"] - started["tokenizer"],
         "before MB": before,
@@ -90,6 +97,7 @@ def row(pairs: int, rounds: list[dict[str, float]]) -> Row:
     found = {key: statistics.median(each[key] for each in rounds) for key in rounds[0]}
     return {
         "pairs": pairs,
+        "pairs/s": pairs / found["by the clock"],
         "pairs/CPU-s": pairs / found["all"],
         "without training the tokenisers": pairs / (found["all"] - found["training"]),
         "tokenizers alone": 1 / found["alone"],
@@ -112,6 +120,7 @@ def main() -> None:
     )
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default="whitespace")
     parser.add_argument("--rounds", type=at_least_one, default=1)
+    parser.add_argument("--threads", type=at_least_one, default=1, help="of `tokenizers`")
     args = parser.parse_args()
     limit_threads()
     place = FOLDER / "preparation"
@@ -123,13 +132,13 @@ def main() -> None:
             for pairs in args.pairs:
                 corpus, folder = place / str(pairs), place / "prepared"
                 rounds[pairs].append(
-                    in_own_process(prepare_measured, corpus, folder, args.tokenizer)
+                    in_own_process(prepare_measured, corpus, folder, args.tokenizer, args.threads)
                 )
     finally:
         shutil.rmtree(place, ignore_errors=True)
     notes = [
         f"tokeniser: {args.tokenizer}; {args.words} kinds of words a side; medians of "
-        f"{args.rounds} round(s)"
+        f"{args.rounds} round(s); threads of `tokenizers`: {args.threads}"
     ]
     report("preparation", [row(pairs, found) for pairs, found in rounds.items()], notes)
 

@@ -133,7 +133,9 @@ def test_prepared_statistics_equal_those_of_the_ids(dates, tmp_path):
     assert data.stats["vocabulary"] == sizes
 
 
-def test_prepare_writes_the_same_bytes_in_every_process(tmp_path, hub_folder):
+def test_prepare_writes_the_same_bytes_in_every_process_on_any_number_of_threads(
+    tmp_path, hub_folder
+):
     program = """
 import sys
 from pathlib import Path
@@ -142,6 +144,7 @@ from attnlab.data.dates import DatesCorpus
 from attnlab.data.hub import HubCorpus, LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.row_kinds import Pairs, Sentences
+from attnlab.data.tokenizer import library_threads
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
 place = (None, sys.argv[2], None, None, splits, 1, None, None, None, None)
@@ -151,13 +154,14 @@ locales, formats = ["en_US", "ja_JP"], ["full", "short"]
 dates = DatesCorpus(
     locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer()
 )
-prepare(hub, Pairs, Path(sys.argv[1]) / "hub")
-prepare(dates, Pairs, Path(sys.argv[1]) / "dates")
-prepare(labelled, Sentences, Path(sys.argv[1]) / "labelled")
+with library_threads(int(sys.argv[3])):
+    prepare(hub, Pairs, Path(sys.argv[1]) / "hub")
+    prepare(dates, Pairs, Path(sys.argv[1]) / "dates")
+    prepare(labelled, Sentences, Path(sys.argv[1]) / "labelled")
 """
-    for process, hash_seed in (("a", "1"), ("b", "2")):
+    for process, hash_seed, threads in (("a", "1", "1"), ("b", "2", "3")):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
-        arguments = [str(tmp_path / process), str(hub_folder)]
+        arguments = [str(tmp_path / process), str(hub_folder), threads]
         subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
     for corpus, kind in (
         ("hub", PreparedData),

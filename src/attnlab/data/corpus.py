@@ -69,7 +69,9 @@ class TextCleaning(ABC):
             text = unicodedata.normalize(_FORMS[self.unicode], text)
         if self.whitespace == "keep":
             return text
-        return " ".join(_BYTE_ORDER_MARKS.sub("", text).split())
+        if "\ufeff" in text:
+            text = _BYTE_ORDER_MARKS.sub("", text)
+        return " ".join(text.split())
 
     def clean(self, *texts: Any) -> list[str] | str:
         """The tidied texts of a row, or the reason to drop it.

@@ -8,6 +8,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.padding import Ragged
 from attnlab.errors import ExperimentError
 
-# Else the library warns at each fork (data loaders, two-process training) after it used threads.
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Whether the library uses threads; it looks before each of its operations. Unset, it would warn at
+# each fork (data loaders, two-process training) after it used some.
+_PARALLELISM = "TOKENIZERS_PARALLELISM"
+os.environ.setdefault(_PARALLELISM, "false")
 
 WORD_START = "▁"
 _FEATURE = re.compile(r"<[^<>\s]+>")
@@ -28,6 +31,22 @@ NUMBERED = "<unk:{}>"  # the name of the first, second, ... unknown word of a so
 Words = Sequence[Sequence[str]]
 """Of each source its numbered unknown words, in their order."""
 Ids = Sequence[int] | NDArray[np.integer]
+
+
+@contextmanager
+def library_threads(count: int) -> Iterator[None]:
+    """Within it tokenisers are trained, and encode, on `count` threads.
+
+    What they learn and write does not depend on it. The library makes its threads once, so the
+    first count of a process stays; the variable RAYON_NUM_THREADS goes over it.
+    """
+    os.environ.setdefault("RAYON_NUM_THREADS", str(count))
+    before = os.environ[_PARALLELISM]
+    os.environ[_PARALLELISM] = "true"
+    try:
+        yield
+    finally:
+        os.environ[_PARALLELISM] = before
 
 
 class Tokenizer:

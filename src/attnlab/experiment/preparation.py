@@ -10,12 +10,14 @@ from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.data.prepared import Prepared
 from attnlab.data.statistics import remarks
+from attnlab.data.tokenizer import library_threads
 from attnlab.errors import ExperimentError
 from attnlab.experiment.sections import PREPARE_SECTIONS
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.locks import lock
 from attnlab.progress import progress_bars
 from attnlab.tasks.task import Experiment
+from attnlab.training.hardware import cores
 
 # What makes the prepared data: their identity, and DVC's, follows from this code.
 PREPARE_SOURCES = (f"{__name__}:write_prepared", "task:rows")
@@ -62,9 +64,17 @@ def prepared_folder(experiment: Experiment) -> Path:
 
 
 def write_prepared(experiment: Experiment, folder: Path) -> None:
-    """Write the prepared data to `folder`, whole or not at all, also where it has some already."""
+    """Write the prepared data to `folder`, whole or not at all, also where it has some already.
+
+    Tokenisers use all processors, on which the bytes do not depend, whatever `hardware.threads`
+    says of the training.
+    """
     check_replaceable("paths.data", folder, PREPARED_DATA)
-    with atomic_folder(folder) as temporary, progress_bars() as progress:
+    with (
+        atomic_folder(folder) as temporary,
+        progress_bars() as progress,
+        library_threads(cores()),
+    ):
         prepare_corpus(experiment.data, experiment.task.rows, temporary, progress)
     for sentence in remarks(experiment.task.open_data(folder).stats):
         print(sentence, file=sys.stderr)
