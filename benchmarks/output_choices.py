@@ -4,18 +4,16 @@
 
 The model of `experiment=multi30k_bahdanau`, with the context in the readout alone, takes forward
 and backward passes of 8 made sentence pairs, both sides equally long, over a vocabulary of 6,000
-words. A round times all outputs one after the other, three passes each, and each is divided by the
-linear output of its own round and length: the median of the ratios, and the least of the
-milliseconds.
+words. A round times all outputs one after the other, three passes each; the least of all passes of
+a length counts, as in attention_choices.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 
 from arguments import at_least_one
-from attention_choices import chosen, timed_rounds
+from attention_choices import chosen, least_of, timed_rounds
 from process_cost import limit_threads
 from results import Row, report
 
@@ -69,9 +67,9 @@ def main() -> None:
     for name in timed:
         row: Row = {"output": name}
         for length, taken in rounds.items():
-            ratio = statistics.median(each[name] / each[DEFAULT] for each in taken)
-            row[f"{length} tokens, times linear"] = ratio
-            row[f"{length} tokens, ms"] = min(each[name] for each in taken)
+            least = least_of(taken)
+            row[f"{length} tokens, times linear"] = least[name] / least[DEFAULT]
+            row[f"{length} tokens, ms"] = least[name]
         rows.append(row)
     report("output_choices", rows)
 

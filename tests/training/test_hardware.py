@@ -23,6 +23,7 @@ def torch_settings():
     torch.set_num_threads(before[0])
     torch.set_float32_matmul_precision(before[1])
     torch.backends.cudnn.allow_tf32 = before[2]
+    torch.set_flush_denormal(False)
 
 
 @pytest.mark.usefixtures("torch_settings")
@@ -40,6 +41,17 @@ def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, t
     newer = getattr(cudnn, "rnn", None)  # what cuDNN's recurrences go by since torch 2.9
     if hasattr(newer, "fp32_precision"):
         assert (newer.fp32_precision == cudnn.conv.fp32_precision == "tf32") == tf32
+
+
+@pytest.mark.usefixtures("torch_settings")
+def test_hardware_apply_makes_zeros_of_numbers_that_slow_the_processor_down(hardware):
+    def product():
+        return (torch.tensor(1e-30) * torch.tensor(1e-12)).item()
+
+    torch.set_flush_denormal(False)
+    assert 0 < product() < torch.finfo(torch.float32).tiny
+    hardware().apply()
+    assert product() == 0
 
 
 def test_hardware_with_ddp_is_refused_in_a_sweep(hardware):
