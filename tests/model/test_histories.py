@@ -150,6 +150,29 @@ def test_expected_weights_are_those_of_reading_on_and_stopping_by_chance():
     assert expected.sum() < 1  # some readings come to the end
 
 
+@pytest.mark.parametrize("tokens", [1, 2, 3, 7, 8, 9, 100])
+def test_expected_weights_follow_the_recurrence_of_the_paper(tokens):
+    """Equations 6 to 9, token by token, gradients too."""
+    energy, before = drawn(3, tokens), drawn(3, tokens, seed=1).softmax(-1)
+
+    def token_by_token(energy, before):
+        p = energy.sigmoid()
+        weights, q = [], torch.zeros(3, dtype=torch.float64)
+        for i in range(tokens):
+            passed_on = (1 - p[:, i - 1]) * q if i > 0 else q
+            q = passed_on + before[:, i]
+            weights.append(p[:, i] * q)
+        return torch.stack(weights, dim=1)
+
+    found = []
+    for weigh in (expected_weights, token_by_token):
+        given = energy.clone().requires_grad_(), before.clone().requires_grad_()
+        weights = weigh(*given)
+        gradients = torch.autograd.grad((weights * drawn(3, tokens, seed=2)).sum(), given)
+        found.append((weights.detach(), *gradients))
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-13)
+
+
 def test_sure_choices_are_expected_where_they_are_chosen():
     """Where each p is nearly 0 or 1, the mean over all readings is that of the search."""
     for seed in range(20):

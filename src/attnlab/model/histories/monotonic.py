@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from pydantic import NonNegativeFloat
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import pad
 
 from attnlab.model.attention.memory import Memory
 from attnlab.model.histories.history import History, Remembered, RememberedT
@@ -93,16 +93,25 @@ def first_chosen(energy: Tensor, before: Tensor) -> Tensor:
 
 
 def expected_weights(energy: Tensor, before: Tensor) -> Tensor:
-    """a_t of equation 9: energy (B, S), of which p is the sigmoid, and a_{t-1} (B, S) -> (B, S).
+    """a_t of equation 9: energy (B, S), of which p is the sigmoid, and a_{t-1} (B, S) -> (B, S)."""
+    return energy.sigmoid() * comes_by(energy, before)
 
-    The products are sums of logarithms, and no quotient of products as in the paper's equation 10,
-    which would underflow.
+
+def comes_by(energy: Tensor, before: Tensor) -> Tensor:
+    """How likely the reading comes to each token, q_t (B, S) of equation 9.
+
+    Its recurrence, q_t(i) = (1 - p_t(i - 1)) q_t(i - 1) + a_{t-1}(i), is taken over ranges of
+    tokens, twice as long each time: log S operations on (B, S). There is no quotient of products as
+    in the paper's equation 10, which would underflow.
     """
-    log_pass = logsigmoid(-energy)  # log(1 - p), 0 at hidden tokens
-    passed = log_pass.cumsum(-1) - log_pass  # of all tokens before i: (B, S)
-    log_between = passed.unsqueeze(2) - passed.unsqueeze(1)  # [i, k]: of the tokens k ... i - 1
-    is_later = torch.ones_like(log_between, dtype=torch.bool).triu(1)  # k > i
-    between = log_between.masked_fill(is_later, -torch.inf).exp()
-    # Not a matrix product, which autocast would round to half precision.
-    comes_by = (between * before.unsqueeze(1)).sum(2)  # q_t
-    return energy.sigmoid() * comes_by
+    passes_on = (-energy).sigmoid()[:, :-1]  # 1 - p, which is 1 at hidden tokens
+    # Of the range that ends at a token: how likely a reading that comes to the token before the
+    # range gets through it, and how likely one that starts within it comes to its end.
+    through = pad(passes_on, (1, 0))
+    found = before
+    length = 1
+    while length < energy.shape[1]:
+        found = found + pad(through[:, length:] * found[:, :-length], (length, 0))
+        through = pad(through[:, length:] * through[:, :-length], (length, 0))
+        length *= 2
+    return found
