@@ -86,11 +86,14 @@ def made_batch(source: int, sentences: int = SENTENCES, target: int | None = Non
     from attnlab.data.padding import make_batch
 
     generator = torch.Generator().manual_seed(0)
-    sides = []
-    for tokens in (source, target or source):
+
+    def words(tokens: int) -> list[list[int]]:
         drawn = torch.randint(4, VOCABULARY, (sentences, tokens - 1), generator=generator)
-        sides.append(drawn.tolist())
-    return make_batch(*sides, Padding())
+        return drawn.tolist()
+
+    sources = words(source)
+    targets = words(target or source)
+    return make_batch(sources, targets, Padding())
 
 
 def timed_rounds(
