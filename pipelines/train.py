@@ -26,7 +26,6 @@ def main(config: DictConfig) -> float | tuple[float, ...] | None:
     from attnlab.experiment.evaluation import evaluate
     from attnlab.experiment.preparation import prepare
     from attnlab.experiment.run import open_run, set_up
-    from attnlab.report.reporting import report, show_outputs
 
     set_up(experiment)  # threads, repeatable algorithms, places to write
     data = prepare(experiment)  # tokenizers and encoded rows, made where they are missing
@@ -48,6 +47,8 @@ def main(config: DictConfig) -> float | tuple[float, ...] | None:
 
     # A distributed training has other processes; a second command may evaluate meanwhile.
     if experiment.chain and run.is_first_process:
+        from attnlab.report.reporting import report, show_outputs
+
         evaluation = evaluate(experiment, data, run)
         page = report(experiment, data, run, evaluation)
         show_outputs(experiment, run, page)

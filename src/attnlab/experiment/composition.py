@@ -13,7 +13,6 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
-from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind, bind_sections
@@ -151,11 +150,18 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
 
     MLflow itself would try for minutes.
     """
-    from attnlab.runs.connection import check_reachable  # imports MLflow, which takes seconds
     from attnlab.training.extension_checks import mlflow_loggers
 
+    addresses = mlflow_loggers(loggers)
+    if not addresses:
+        return []
+    # MLflow takes seconds to import.
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from attnlab.runs.connection import check_reachable
+
     problems = []
-    for name, address in mlflow_loggers(loggers).items():
+    for name, address in addresses.items():
         try:
             check_reachable(address)
         except (OSError, ValueError, SQLAlchemyError) as error:

@@ -30,7 +30,6 @@ from attnlab.experiment.run import (
 )
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.report.asked import Asked, AskedSweep
-from attnlab.report.page import write_report
 from attnlab.runs.run_folder import SWEEP_TAG, RunState, read_state, read_uploaded
 from attnlab.runs.sweep_job import current_job
 from attnlab.runs.sweep_record import COMPARISON_FOLDER, SweepFolder, SweepRecord
@@ -214,6 +213,9 @@ def write_page(
     into: Path,
 ) -> None:
     """Write the page into a folder, whole or not at all."""
+    # What draws and measures takes seconds to import, and a page that lies there needs none of it.
+    from attnlab.report.page import write_report
+
     check_replaceable("paths.report", into, REPORT)
     write_report(
         experiment.config,

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles
 from attnlab.evaluation.measures import Measure, Measures
-from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.sentences import coloured_row
 

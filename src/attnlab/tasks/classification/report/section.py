@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
 from attnlab.evaluation.examples import ATTENTION, LONGEST_TEXT, Examples, read_examples
 from attnlab.evaluation.measures import read_measures
-from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.plots.histograms import confusion_matrix, length_histogram
 from attnlab.plots.sentences import coloured_row, coloured_sentences
-from attnlab.tasks.classification.metrics import sentence_metrics
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
 
 
@@ -48,6 +47,9 @@ class ClassificationSection(ReportSection):
     def metrics_of(
         self, evaluations: Sequence[EvaluationFiles]
     ) -> list[Mapping[str, CorpusMetric]]:
+        # Imports torchmetrics, which takes a second, and of which names and order need nothing.
+        from attnlab.tasks.classification.metrics import sentence_metrics
+
         labels = set()
         for evaluation in evaluations:
             for row in evaluation.sentences:

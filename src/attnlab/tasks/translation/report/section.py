@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.evaluation.evaluation_files import EvaluationFiles, read_json, read_lines
 from attnlab.evaluation.examples import ATTENTION, LONGEST_PAIR, WORST, Examples, read_examples
 from attnlab.evaluation.measures import read_measures
-from attnlab.evaluation.sentence_statistics import CorpusMetric
 from attnlab.plots.curves import length_curve, ranges_without
 from attnlab.plots.heat_map import HeatMap
 from attnlab.plots.heat_map_figure import heat_map_figure
 from attnlab.plots.histograms import length_histogram, offset_histogram
 from attnlab.tasks.report_section import Content, ReportSection, drawn_rows
-from attnlab.tasks.translation.metrics import metrics_of_references, metrics_of_signatures
 from attnlab.tasks.translation.report.marks import marked_texts
 from attnlab.tasks.translation.sentence_scores import sentence_scores, worst_rows
 
@@ -88,6 +87,9 @@ class TranslationSection(ReportSection):
     def metrics_of(
         self, evaluations: Sequence[EvaluationFiles]
     ) -> list[Mapping[str, CorpusMetric]]:
+        # Imports torchmetrics, which takes a second, and of which names and order need nothing.
+        from attnlab.tasks.translation.metrics import metrics_of_references, metrics_of_signatures
+
         # Evaluations that split texts alike share their metrics, because these cache words.
         of_splitting: dict[tuple[str, ...], Mapping[str, CorpusMetric]] = {}
         found: list[Mapping[str, CorpusMetric]] = []
