@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
 from attnlab.experiment.preparation import prepare
+from attnlab.project import PIPELINES
 from attnlab.runs.connection import Connection
 from attnlab.runs.tracking import MlflowTracking
 
@@ -23,6 +26,22 @@ def folder_of(base: Path, name: str) -> Path:
     """The one folder that has a file of this name directly in it."""
     (found,) = {path.parent for path in base.rglob(name)}
     return found
+
+
+def heavy_imports_of_training(folder: Path, overrides: tuple[str, ...]) -> list[str]:
+    """Which packages that take a second a command imports, in a process of its own."""
+    script = str(PIPELINES / "train.py")
+    program = (
+        "import runpy, sys\n"
+        f"sys.argv = {[script, *overrides]!r}\n"
+        f"runpy.run_path({script!r}, run_name='__main__')\n"
+        "heavy = {'pytorch_lightning', 'torchmetrics', 'datasets', 'scipy', 'sqlalchemy'}\n"
+        "print(*sorted(heavy & set(sys.modules)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ended.stdout.splitlines()[-1].split()
 
 
 @pytest.mark.pictures
@@ -56,6 +75,7 @@ def test_train_then_again_then_evaluate_and_report(
     )
     assert shown == shown_again != []
     assert len(list((folder / "runs" / "points").iterdir())) == 1
+    assert heavy_imports_of_training(folder, tiny) == []
 
     paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation")
     greedy = ("search=greedy", "search.max_length=3", "tracking=none")
