@@ -161,6 +161,7 @@ REFUSED = {
     ("state_not_passed", "model/attention=none"): "nothing of the source at all",
     ("cell_from_hidden", "model/encoder=gru"): "this decoder has none; choose model/encoder=lstm",
     ("cell_from_hidden", "model/bridge=zero"): "both first states are zero",
+    ("cell_from_hidden", "hardware=ddp_cpu"): "choose hardware.strategy=single",
     ("directions_mixed", "model.encoder.bidirectional=false"): "model.encoder.bidirectional=true",
     ("directions_mixed", "model.encoder.merge=sum"): "choose model.encoder.merge=concatenate",
     ("directions_mixed", "model/bridge=mean"): "which this bridge does not read",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,6 +47,15 @@ class CellFromHidden(Fault):
                 "copies the first hidden state, but both first states are zero; choose "
                 "model/bridge=linear"
             )
+
+    def problems(self, bound: Mapping[str, Any]) -> list[str]:
+        if bound["hardware"].strategy == "single":
+            return []
+        return [
+            f"fault={self.name} leaves a layer of the bridge without a gradient, for which several "
+            f"processes would wait, but hardware.strategy is {bound['hardware'].strategy}; choose "
+            "hardware.strategy=single"
+        ]
 
     def change_model(self, model: Seq2Seq) -> None:
         model.bridge.register_forward_hook(hidden_for_cell)
