@@ -13,11 +13,9 @@ from torch.utils.data import DataLoader
 from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
-from attnlab.model.fast.linear import FastLinear
 from attnlab.model.histories.coverage import Coverage
 from attnlab.tasks.translation.metrics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.module import LabModule
 from attnlab.training.optimisation import CosineSchedule, PlateauSchedule
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
@@ -40,11 +38,6 @@ def same(one, other) -> bool:
 def token_nll(model, batches) -> float:
     total = sum(summed_nll(model.output, model(batch), batch).double().item() for batch in batches)
     return total / sum(batch.num_target_tokens for batch in batches)
-
-
-def test_model_in_training_is_sped_up(settings):
-    (layer,) = LabModule(torch.nn.Sequential(torch.nn.Linear(2, 2)), settings()).model
-    assert isinstance(layer, FastLinear)
 
 
 def note_weights(into: dict[str, torch.Tensor]) -> LambdaCallback:

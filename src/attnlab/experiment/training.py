@@ -17,6 +17,7 @@ from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import write_json
+from attnlab.model.fast import speed_up
 from attnlab.model.model_folder import ModelFacts, load_weights, save_model
 from attnlab.runs.pictures import PictureCallback
 from attnlab.runs.run_folder import DONE
@@ -39,6 +40,8 @@ def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
     if folder is not None:
         experiment.task.check_same_tokens(folder, data.folder)
         load_weights(model, folder)
+    if experiment.hardware.fast:
+        speed_up(model)
     return experiment.task.module(experiment, model, data)
 
 

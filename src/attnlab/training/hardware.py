@@ -70,6 +70,8 @@ class Hardware:
         precise kind. It also applies to cuDNN's recurrences and convolutions: with `highest` they
         never use TF32.
     threads: processor threads that one process uses for one operation.
+    fast: whether a training takes the faster layers of `attnlab.model.fast`, whose numbers are
+        those of the plain ones but for the order of sums.
     graphs: whether a training step's pass over the model is recorded as a CUDA graph, once for
         each shape of a batch, and started as a whole; for one GPU.
     workers: data loading processes of each training process; 0 loads in the training process.
@@ -87,6 +89,7 @@ class Hardware:
     workers: NonNegativeInt
     bucket_pool: PositiveInt | None = None
     graphs: bool = False
+    fast: bool = True
 
     def __post_init__(self) -> None:
         if self.graphs and (self.accelerator != "gpu" or self.strategy != "single"):

@@ -13,7 +13,6 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torchmetrics import MeanMetric
 
 from attnlab.errors import ExperimentError
-from attnlab.model.fast import speed_up
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.training.frozen import freeze
 from attnlab.training.optimisation import make_scheduler
@@ -71,7 +70,7 @@ class LabModule(pl.LightningModule):
     def __init__(self, model: Any, settings: Training, drawing: Normaliser | None = None) -> None:
         super().__init__()
         freeze(model, settings.frozen)
-        self.model = speed_up(model)
+        self.model = model
         self.settings: Any = settings
         self.training_nll = WeightedMean()
         self._parts = PartSums()
