@@ -13,8 +13,9 @@ from attnlab.model.fast import products
 from attnlab.model.fast.products import product
 
 
-@pytest.fixture(params=["as it comes", "without oneDNN"])
-def either_way(request, monkeypatch):
+@pytest.fixture(params=["on Intel's processors", "on others", "without oneDNN"])
+def every_way(request, monkeypatch):
+    monkeypatch.setattr(products, "is_intel", lambda: request.param == "on Intel's processors")
     if request.param == "without oneDNN":
         monkeypatch.setattr(products, "has_onednn", lambda *_: False)
 
@@ -24,7 +25,7 @@ def either_way(request, monkeypatch):
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [0, 1, 7])
-def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, either_way):
+def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, every_way):
     """Transposed views too, as the gradients of a linear layer take them."""
     random = torch.Generator().manual_seed(0)
 
@@ -44,16 +45,21 @@ def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, e
 
 
 @pytest.mark.processor
-def test_product_in_float32_uses_onednn_where_available(monkeypatch):
+@pytest.mark.parametrize("is_intel", [False, True])
+def test_product_in_float32_is_onednns_but_on_intels_processors(is_intel, monkeypatch):
     if not products.has_onednn():
         pytest.skip("this torch comes without oneDNN")
-    monkeypatch.setattr(products, "linear", lambda *_: pytest.fail("MKL was asked"))
+    asked = []
+    monkeypatch.setattr(products, "is_intel", lambda: is_intel)
+    monkeypatch.setattr(products, "linear", lambda *given: asked.append(given) or linear(*given))
     assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
+    assert bool(asked) == is_intel
 
 
 @pytest.mark.processor
-def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy():
+def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy(monkeypatch):
     """oneDNN takes a thousand times as long, and so did the gradients of several heads."""
+    monkeypatch.setattr(products, "is_intel", lambda: False)
 
     def least_seconds(weight: torch.Tensor) -> float:
         return min(
