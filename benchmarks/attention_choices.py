@@ -56,23 +56,31 @@ class Timed:
         experiment.use_hardware()
         torch.manual_seed(0)
         sizes = {"source_vocabulary_size": VOCABULARY, "target_vocabulary_size": VOCABULARY}
-        self.model = speed_up(experiment.model(**sizes, padding=experiment.padding)).train()
+        model = experiment.model(**sizes, padding=experiment.padding)
+        self.model = (speed_up(model) if experiment.hardware.fast else model).train()
+        self.is_half_precision = experiment.hardware.precision == "bf16"
 
     def milliseconds(self, batch: Any) -> float:
         """Processor time of a forward and a backward pass, the least of some."""
-        from attnlab.training.loss import summed_nll
-
         taken = []
         for _ in range(PASSES):
             self.model.zero_grad()
             start = time.process_time()
-            unrolled = self.model(batch)
-            loss = summed_nll(self.model.output, unrolled, batch)
-            if unrolled.history_loss is not None:
-                loss = loss + unrolled.history_loss
-            loss.backward()
+            self._loss(batch).backward()
             taken.append(1000 * (time.process_time() - start))
         return min(taken)
+
+    def _loss(self, batch: Any) -> Any:
+        import torch
+
+        from attnlab.training.loss import summed_nll
+
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.is_half_precision):
+            unrolled = self.model(batch)
+            loss = summed_nll(self.model.output, unrolled, batch)
+        if unrolled.history_loss is not None:
+            loss = loss + unrolled.history_loss
+        return loss
 
 
 def made_batch(source: int, sentences: int = SENTENCES, target: int | None = None) -> Any:

@@ -29,6 +29,7 @@ from results import Row, report
 # Multi30k de-en: real tokens of a sentence, <eos> included, in whitespace tokens.
 SOURCE_LENGTH, TARGET_LENGTH = 13.4, 14.0
 VOCABULARY = 5921
+WEIGHTS_BYTES = 24_000_000  # half of a model's
 
 
 @dataclass(frozen=True)
@@ -146,23 +147,63 @@ def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
     """
     import torch
 
-    from attnlab.model.fast.products import product
+    from attnlab.model.fast.products import has_onednn, onednn_product
 
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     shape = () if batch == 1 else (batch,)
     one, other = torch.randn(*shape, m, k).to(kind), torch.randn(*shape, k, n).to(kind)
     times = max(1, int(0.02 * 5e10 / (2 * batch * m * k * n)))
     found = median_seconds(lambda: torch.matmul(one, other), times)
-    if batch > 1:
+    if batch > 1 or not has_onednn(kind):
         return found
     layouts = other.t(), other.t().contiguous()
     return min(
         found,
         *(
-            median_seconds(lambda weight=weight: product(one, weight), times)  # type: ignore[misc]
+            median_seconds(lambda weight=weight: onednn_product(one, weight), times)  # type: ignore[misc]
             for weight in layouts
         ),
     )
+
+
+def by_library() -> list[Row]:
+    """GFLOP/s of MKL and of oneDNN in float32, for products with a weight matrix."""
+    counted = products("bahdanau", input_feeding=False, attends_first=True)
+    return [rates_of(each) for each in counted if each.batch == 1 and each.columns > 1]
+
+
+def rates_of(counted: Product) -> Row:
+    """GFLOP/s of a product by both libraries: forward, and its two gradients.
+
+    The weight's gradient is one product over all times. Of the weights there are so many that none
+    stays in a cache, as in a step.
+    """
+    import torch
+    from torch.nn.functional import linear
+
+    from attnlab.model.fast.products import onednn_product
+
+    rows, inner, columns = counted.rows, counted.inner, counted.columns
+    count = max(1, WEIGHTS_BYTES // (4 * inner * columns))
+    weights = [torch.randn(columns, inner) for _ in range(count)]
+    x, gradient = torch.randn(rows, inner), torch.randn(rows, columns)
+    together = round(rows * counted.times) if counted.at_once else rows
+    every_x, every_gradient = torch.randn(together, inner), torch.randn(together, columns)
+
+    flops = 2.0 * rows * inner * columns * count
+    of_weight = 2.0 * together * inner * columns
+    found: Row = {"product": counted.name, "shape": f"{rows} x {inner} x {columns}"}
+    for name, multiply in {"MKL": linear, "oneDNN": onednn_product}.items():
+        forward = median_seconds(lambda by=multiply: [by(x, each) for each in weights], 2)  # type: ignore[misc]
+        of_input = median_seconds(
+            lambda by=multiply: [by(gradient, each.t()) for each in weights],  # type: ignore[misc]
+            2,
+        )
+        at_end = median_seconds(lambda by=multiply: by(every_gradient.t(), every_x.t()), 2)  # type: ignore[misc]
+        found[f"forward, {name}"] = flops / forward / 1e9
+        found[f"input's gradient, {name}"] = flops / of_input / 1e9
+        found[f"weight's gradient, {name}"] = of_weight / at_end / 1e9
+    return found
 
 
 def median_seconds(multiply: Callable[[], object], times: int) -> float:
@@ -205,6 +246,7 @@ def main() -> None:
         list(rows.values()),
         ["to the right: GFLOP/s of single products, forward and backward"],
     )
+    report("matrix_libraries", by_library(), ["GFLOP/s of Bahdanau's products, float32"])
 
 
 SHOWN = ("encoder, recurrent", "cell, recurrent", "readout", "output")

@@ -22,11 +22,17 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     is_for_onednn = x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn()
     if is_for_onednn and x.numel() > 0 and not is_intel():
-        if not (weight.is_contiguous() or weight.t().is_contiguous()):
-            # With a slice of columns oneDNN takes a thousand times as long
-            weight = weight.contiguous()
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return onednn_product(x, weight, bias)
     return linear(x, weight, bias)
+
+
+def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """As `product`, by oneDNN whatever the processor; x must have rows."""
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        # With a slice of columns oneDNN takes a thousand times as long
+        weight = weight.contiguous()
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return found
 
 
 @cache

@@ -1,0 +1,62 @@
+"""A training step with the faster layers, beside one with the plain ones (`hardware.fast=false`).
+
+    python benchmarks/faster_layers.py [--length 14] [--rounds 5]
+
+Models of Multi30k's sizes take forward and backward passes of 64 made sentence pairs, each side
+`--length` tokens long, over a vocabulary of 6,000 words, on one thread. A round times all models
+one after the other, three passes each; the least processor time of all passes counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from arguments import at_least_one
+from attention_choices import Timed, least_of, timed_rounds
+from configuration import BAHDANAU, FED, GENERAL, PRECISIONS
+from process_cost import limit_threads
+from results import Row, report
+
+MODELS = {
+    "Bahdanau": BAHDANAU,
+    "general": GENERAL,
+    "general, fed": (*GENERAL, *FED),
+    "Transformer": ("experiment=multi30k_vaswani",),
+}
+FAST, PLAIN = "", ", plain"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
+    args = parser.parse_args()
+    limit_threads()
+
+    names = [f"{model} {precision}" for model in MODELS for precision in PRECISIONS]
+    timed = {}
+    for model, experiment in MODELS.items():
+        for precision, override in PRECISIONS.items():
+            name = f"{model} {precision}"
+            timed[f"{name}{FAST}"] = Timed(override, of=experiment)
+            timed[f"{name}{PLAIN}"] = Timed((*override, "hardware.fast=false"), of=experiment)
+    least = least_of(timed_rounds(timed, args.length, args.rounds))
+
+    rows: list[Row] = [
+        {
+            "model": name,
+            "plain, ms": least[f"{name}{PLAIN}"],
+            "faster, ms": least[f"{name}{FAST}"],
+            "times as fast": least[f"{name}{PLAIN}"] / least[f"{name}{FAST}"],
+        }
+        for name in names
+    ]
+    report(f"faster_layers_{args.length}", rows)
+
+
+if __name__ == "__main__":
+    main()
