@@ -55,7 +55,7 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str, threads: int) -
         most = max(most, private_megabytes())
         started.setdefault(what, time.process_time())
 
-    with library_threads(threads):
+    with library_threads():
         prepare(pairs, Pairs, folder, print_progress)
     end = time.process_time()
     return {

@@ -129,7 +129,7 @@ def test_model_is_complete_without_what_makes_it_faster():
         if any(f"{name}.".startswith("attnlab.model.fast.") for name in imports_of(path))
     }
     outside = {path for path in users if not path.is_relative_to(FAST)}
-    assert PACKAGE / "training" / "module.py" in outside
+    assert PACKAGE / "experiment" / "training.py" in outside
     assert not [path for path in outside if place_of(path) == "model"]
 
 

@@ -154,14 +154,15 @@ locales, formats = ["en_US", "ja_JP"], ["full", "short"]
 dates = DatesCorpus(
     locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer()
 )
-with library_threads(int(sys.argv[3])):
+with library_threads():
     prepare(hub, Pairs, Path(sys.argv[1]) / "hub")
     prepare(dates, Pairs, Path(sys.argv[1]) / "dates")
     prepare(labelled, Sentences, Path(sys.argv[1]) / "labelled")
 """
     for process, hash_seed, threads in (("a", "1", "1"), ("b", "2", "3")):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
-        arguments = [str(tmp_path / process), str(hub_folder), threads]
+        environment["RAYON_NUM_THREADS"] = threads
+        arguments = [str(tmp_path / process), str(hub_folder)]
         subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
     for corpus, kind in (
         ("hub", PreparedData),

@@ -34,13 +34,12 @@ Ids = Sequence[int] | NDArray[np.integer]
 
 
 @contextmanager
-def library_threads(count: int) -> Iterator[None]:
-    """Within it tokenisers are trained, and encode, on `count` threads.
+def library_threads() -> Iterator[None]:
+    """Within it tokenisers are trained, and encode, on all processors that the process may use.
 
-    What they learn and write does not depend on it. The library makes its threads once, so the
-    first count of a process stays; the variable RAYON_NUM_THREADS goes over it.
+    What they learn and write does not depend on how many there are; the variable RAYON_NUM_THREADS
+    limits it.
     """
-    os.environ.setdefault("RAYON_NUM_THREADS", str(count))
     before = os.environ[_PARALLELISM]
     os.environ[_PARALLELISM] = "true"
     try:

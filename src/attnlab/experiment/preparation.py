@@ -17,7 +17,6 @@ from attnlab.files import atomic_folder, resolve_path
 from attnlab.locks import lock
 from attnlab.progress import progress_bars
 from attnlab.tasks.task import Experiment
-from attnlab.training.hardware import cores
 
 # What makes the prepared data: their identity, and DVC's, follows from this code.
 PREPARE_SOURCES = (f"{__name__}:write_prepared", "task:rows")
@@ -73,7 +72,7 @@ def write_prepared(experiment: Experiment, folder: Path) -> None:
     with (
         atomic_folder(folder) as temporary,
         progress_bars() as progress,
-        library_threads(cores()),
+        library_threads(),
     ):
         prepare_corpus(experiment.data, experiment.task.rows, temporary, progress)
     for sentence in remarks(experiment.task.open_data(folder).stats):
