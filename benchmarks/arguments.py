@@ -27,3 +27,14 @@ def at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
     return int(text)
+
+
+def add_lengths(parser: ArgumentParser, what: str, default: list[int]) -> None:
+    """--lengths, tokens of `what`."""
+    parser.add_argument(
+        "--lengths",
+        type=at_least_one,
+        nargs="+",
+        default=default,
+        help=f"tokens of {what}, <eos> counted",
+    )

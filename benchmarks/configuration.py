@@ -158,19 +158,6 @@ CONTESTANTS = (
     ),
     *(
         Contestant(
-            f"attnlab {name} fp32, plain layers",
-            (*overrides, *PRECISIONS["fp32"], "hardware.fast=false"),
-            (f"attnlab {name} fp32",),
-            score,
-            attends_first=score == "bahdanau",
-        )
-        for name, overrides, score in (
-            ("Bahdanau", BAHDANAU, "bahdanau"),
-            ("general", GENERAL, "general"),
-        )
-    ),
-    *(
-        Contestant(
             f"attnlab general{', fed' if fed else ''} {name}",
             (*GENERAL, *(FED if fed else ()), *precision),
             (f"OpenNMT-py general{', fed' if fed else ''}",),

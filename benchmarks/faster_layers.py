@@ -23,7 +23,10 @@ MODELS = {
     "general, fed": (*GENERAL, *FED),
     "Transformer": ("experiment=multi30k_vaswani",),
 }
-FAST, PLAIN = "", ", plain"
+
+
+def plain(name: str) -> str:
+    return f"{name}, plain"
 
 
 def main() -> None:
@@ -42,16 +45,16 @@ def main() -> None:
     for model, experiment in MODELS.items():
         for precision, override in PRECISIONS.items():
             name = f"{model} {precision}"
-            timed[f"{name}{FAST}"] = Timed(override, of=experiment)
-            timed[f"{name}{PLAIN}"] = Timed((*override, "hardware.fast=false"), of=experiment)
+            timed[name] = Timed(override, of=experiment)
+            timed[plain(name)] = Timed((*override, "hardware.fast=false"), of=experiment)
     least = least_of(timed_rounds(timed, args.length, args.rounds))
 
     rows: list[Row] = [
         {
             "model": name,
-            "plain, ms": least[f"{name}{PLAIN}"],
-            "faster, ms": least[f"{name}{FAST}"],
-            "times as fast": least[f"{name}{PLAIN}"] / least[f"{name}{FAST}"],
+            "plain, ms": least[plain(name)],
+            "faster, ms": least[name],
+            "times as fast": least[plain(name)] / least[name],
         }
         for name in names
     ]

@@ -16,7 +16,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from arguments import at_least_one
+from arguments import add_lengths, at_least_one
 from attention_choices import Timed, made_batch
 from configuration import BAHDANAU, FED, GENERAL
 from output_choices import choices as output_choices
@@ -100,13 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--lengths",
-        type=at_least_one,
-        nargs="+",
-        default=[10, 30, 100, 200, 400, 1000, 4000],
-        help="tokens of a source, <eos> counted",
-    )
+    add_lengths(parser, "a source", [10, 30, 100, 200, 400, 1000, 4000])
     parser.add_argument("--rounds", type=at_least_one, default=2)
     parser.add_argument("--only", nargs="+", help="parts of the names of models")
     parser.add_argument("--picture", type=Path, help="where to draw it")

@@ -10,7 +10,7 @@ Each product (M, K) x (K, N) is timed three times: forward, as the gradient of i
 steps at once: there M counts the rows of every step. A product of the attention is batched over the
 sentences and has two gradients of its own size. Lengths are the corpus's means, so pads are free of
 charge. A model that did nothing but these products, at these rates, would train as many tokens a
-second as printed.
+second as printed. A second table has the rates of both libraries, MKL and oneDNN, in float32.
 """
 
 from __future__ import annotations

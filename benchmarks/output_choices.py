@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from arguments import at_least_one
+from arguments import add_lengths, at_least_one
 from attention_choices import chosen, least_of, timed_rounds
 from process_cost import limit_threads
 from results import Row, report
@@ -47,13 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--lengths",
-        type=at_least_one,
-        nargs="+",
-        default=[14, 50, 100, 200],
-        help="tokens of a sentence, <eos> counted",
-    )
+    add_lengths(parser, "a sentence", [14, 50, 100, 200])
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument("--only", nargs="+", help="parts of the names of outputs")
     args = parser.parse_args()

@@ -73,7 +73,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _subnormal_numbers() -> None:
-    """Numbers below 1e-38 are no zeros, as they are in the process of an earlier test's command."""
+    """Undo what a command in this process set: that torch makes zeros of numbers below 1e-38."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
 

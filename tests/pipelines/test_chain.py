@@ -29,7 +29,7 @@ def folder_of(base: Path, name: str) -> Path:
 
 
 def heavy_imports_of_training(folder: Path, overrides: tuple[str, ...]) -> list[str]:
-    """Which packages that take a second a command imports, in a process of its own."""
+    """The packages that a command imports of those that take a second, in a process of its own."""
     script = str(PIPELINES / "train.py")
     program = (
         "import runpy, sys\n"

@@ -23,7 +23,6 @@ def torch_settings():
     torch.set_num_threads(before[0])
     torch.set_float32_matmul_precision(before[1])
     torch.backends.cudnn.allow_tf32 = before[2]
-    torch.set_flush_denormal(False)
 
 
 @pytest.mark.usefixtures("torch_settings")
@@ -48,7 +47,6 @@ def test_hardware_apply_makes_zeros_of_numbers_that_slow_the_processor_down(hard
     def product():
         return (torch.tensor(1e-30) * torch.tensor(1e-12)).item()
 
-    torch.set_flush_denormal(False)
     assert 0 < product() < torch.finfo(torch.float32).tiny
     hardware().apply()
     assert product() == 0

@@ -213,7 +213,7 @@ def write_page(
     into: Path,
 ) -> None:
     """Write the page into a folder, whole or not at all."""
-    # What draws and measures takes seconds to import, and a page that lies there needs none of it.
+    # Imported here: it takes seconds, and a page that was written before needs none of it.
     from attnlab.report.page import write_report
 
     check_replaceable("paths.report", into, REPORT)

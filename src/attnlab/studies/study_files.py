@@ -91,17 +91,13 @@ def conditions(
     seeds = {point.seed for point in points}
     run_settings = [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings]
     threads = points[0].experiment.hardware.threads
-    machine = (
-        f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
-        f"Python {platform.python_version()}, torch {torch.__version__}"
-    )
     began = min(point.began for point in everything)
     registration = registration_of(path)
     return {
         "run_seeds": len(seeds),
         "cpu_minutes": sum(point.cpu_minutes for point in everything),
         "run_settings": run_settings,
-        "machine": machine,
+        "machine": described_machine(threads),
         "revision": git_tags(path.resolve().parent)["git_revision"],
         "began": began.isoformat(timespec="seconds"),
         "trained": digest_of_training(path.read_text(encoding="utf-8")),
@@ -111,6 +107,14 @@ def conditions(
             "before": registration.is_before(began),
         },
     }
+
+
+def described_machine(threads: int) -> str:
+    """What the bits of a result depend on."""
+    return (
+        f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
+        f"Python {platform.python_version()}, torch {torch.__version__}"
+    )
 
 
 def write_measurements(measurements: Measurements, folder: Path) -> None:

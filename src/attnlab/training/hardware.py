@@ -120,7 +120,7 @@ class Hardware:
         """Apply the settings that torch has for the whole process.
 
         Numbers below 1e-38 become zero: monotonic, local and sparse attention make many of them
-        from long sources, with which a processor computes up to ten times as long.
+        from long sources, with which a processor computes many times as long.
         """
         torch.set_flush_denormal(True)  # before torch starts threads, which inherit it
         torch.set_num_threads(self.threads)

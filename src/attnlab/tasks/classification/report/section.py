@@ -47,7 +47,7 @@ class ClassificationSection(ReportSection):
     def metrics_of(
         self, evaluations: Sequence[EvaluationFiles]
     ) -> list[Mapping[str, CorpusMetric]]:
-        # Imports torchmetrics, which takes a second, and of which names and order need nothing.
+        # Imported here: torchmetrics takes a second, and listing the measures needs none of it.
         from attnlab.tasks.classification.metrics import sentence_metrics
 
         labels = set()

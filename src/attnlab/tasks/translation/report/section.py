@@ -87,7 +87,7 @@ class TranslationSection(ReportSection):
     def metrics_of(
         self, evaluations: Sequence[EvaluationFiles]
     ) -> list[Mapping[str, CorpusMetric]]:
-        # Imports torchmetrics, which takes a second, and of which names and order need nothing.
+        # Imported here: torchmetrics takes a second, and listing the measures needs none of it.
         from attnlab.tasks.translation.metrics import metrics_of_references, metrics_of_signatures
 
         # Evaluations that split texts alike share their metrics, because these cache words.
