@@ -135,7 +135,8 @@ class Launcher(ABC):
 class Serial(Launcher):
     """One job after the other, in one process."""
 
-    workers: Literal[1]
+    # No Literal[1]: for pydantic `true` is one.
+    workers: Annotated[int, Field(ge=1, le=1, description="1 (a whole number)")]
 
 
 @dataclass(frozen=True)
