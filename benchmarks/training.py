@@ -66,18 +66,10 @@ def train_attnlab(
 
 
 def count_parameters(model: Path) -> int:
-    """The numbers in a model folder's weights."""
-    from safetensors import safe_open
+    """The numbers that a model learns, tied ones once."""
+    from attnlab.model.model_folder import load_model
 
-    total = 0
-    for path in model.glob("*.safetensors"):
-        with safe_open(path, "pt") as weights:
-            for name in weights.keys():  # noqa: SIM118
-                size = 1
-                for width in weights.get_slice(name).get_shape():
-                    size *= width
-                total += size
-    return total
+    return sum(parameter.numel() for parameter in load_model(model).parameters())
 
 
 def train_peer(peer: Peer, text: Path, batches: Path | None, steps: int, warm_up: int) -> Measured:

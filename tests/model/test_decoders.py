@@ -76,10 +76,32 @@ def test_dropout_drops_its_share_and_scales_the_rest(dtype):
     torch.manual_seed(1)
     x = torch.ones(200_000, dtype=dtype, requires_grad=True)
     found = Dropout(0.2)(x)
-    assert set(found.unique().tolist()) == {0.0, 1.25}
+    assert found.unique().tolist() == pytest.approx([0.0, 1.25], rel=1e-5)
     assert (found == 0).double().mean().item() == pytest.approx(0.2, abs=0.005)
     found.sum().backward()
     assert torch.equal(x.grad, found)
+
+
+@pytest.mark.processor
+def test_dropout_of_numbers_side_by_side_is_independent():
+    """Four of them come of one number that torch draws."""
+    torch.manual_seed(1)
+    dropped = (Dropout(0.3)(torch.ones(100_000, 4)) == 0).double()  # (draws, lanes)
+    assert dropped.mean(0).tolist() == pytest.approx([0.3] * 4, abs=0.008)
+    correlations = torch.corrcoef(dropped.T)
+    assert (correlations - torch.eye(4)).abs().max() < 0.015
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(1e-7, 1.0), (1 - 1e-7, 0.0)])
+def test_dropout_of_a_rate_beyond_sixteen_bits_is_torchs(rate, kept):
+    torch.manual_seed(1)
+    found = Dropout(rate)(torch.ones(1000))
+    assert ((found != 0).double().mean().item()) == pytest.approx(kept, abs=0.002)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (3, 5), (2, 0, 4)])
+def test_dropout_takes_any_shape(shape):
+    assert Dropout(0.5)(torch.ones(shape)).shape == shape
 
 
 @pytest.mark.parametrize("tokens", [(4, 6), (4,)])  # all steps at once, one step

@@ -22,6 +22,7 @@ from attnlab.experiment.composition import compose
 from attnlab.model.encoders.self_attention import SelfAttentionEncoder
 from attnlab.model.fast import speed_up
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.transformer.layers import SelfAttention, causal
 from attnlab.model.transformer.positions import LearnedPositions, RotaryPositions, Sinusoids
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
@@ -493,3 +494,17 @@ def test_targets_beyond_the_learned_positions_are_refused_before_the_training(ov
     )
     with pytest.raises(ExperimentError, match=r"model.decoder.longest is \d+, .*" + reason):
         experiment.task.check_data(experiment, data)
+
+
+@pytest.mark.processor
+def test_self_attention_averages_in_float32_where_a_cpu_computes_in_bfloat16():
+    torch.manual_seed(1)
+    attention = SelfAttention(size=8, heads=2)
+    attention.W_O = nn.Identity()
+    query, key, value = torch.randn(3, 2, 2, 5, 4, dtype=torch.bfloat16)  # (B, N, T, d) each
+    seen = causal(5, query.device)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attention.attend(query, key, value, seen)
+    exact = attention.attend(query.float(), key.float(), value.float(), seen)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, exact.to(torch.bfloat16))

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.evaluation.differences import difference_from
 from attnlab.evaluation.measures import Measure
-from attnlab.evaluation.shares import ShareDifference, independent_shares, paired_shares
+from attnlab.evaluation.shares import Share, ShareDifference, independent_shares, paired_shares
 from attnlab.studies.measured_rows import MeasuredRows
 from attnlab.tasks.saved import measure_named
 
@@ -20,7 +20,12 @@ Reached = Literal["yes", "no", "undecided"]
 CONFIDENCE = 0.95
 THRESHOLD = 0.05
 _NO_OTHER_KEYS = {"extra": "forbid"}  # for pydantic, which reads these classes from a study
-LEARNT = "learnt"  # the measure of expectations about the share of the seeds that learnt
+# Measures of expectations about shares of the seeds
+LEARNT = "learnt"  # of all: those that learnt
+FORETOLD = "foretold"  # of those that failed: those that the study's rule foretold to fail
+SPARED = "spared"  # of those that learnt: those that the rule did not foretell to fail
+RESCUED = "rescued"  # of those that fail with `less`: those that learn with `more`
+SHARES = (LEARNT, FORETOLD, SPARED, RESCUED)
 
 
 @dataclass(frozen=True)
@@ -93,10 +98,11 @@ class Expectation:
     """One mean is greater than another, or two are alike.
 
     says: the expectation in words.
-    measure: what is compared; `learnt` is the share of the seeds that learnt.
+    measure: what is compared; one of `SHARES` is a share of the seeds. `foretold` and `spared` are
+        of `more`, and `less` is a number; `rescued` is of both.
     more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a
         number.
-    by: how much greater `more` is at least.
+    by: how much greater `more` is at least; of `rescued`, the share itself.
     within: the two differ by less than this; `by` is not used then.
     primary: whether it decides the study; the others have intervals only.
     same_seeds: of shares: seeds of the same number are the same one with and without a change.
@@ -112,6 +118,13 @@ class Expectation:
     same_seeds: bool = False
     __pydantic_config__: ClassVar = _NO_OTHER_KEYS
 
+    def __post_init__(self) -> None:
+        is_of_two = isinstance(self.less, str)
+        if self.measure in (FORETOLD, SPARED) and is_of_two:
+            raise ValueError(f"less must be a number for {self.measure}, got {self.less!r}")
+        if self.measure == RESCUED and not is_of_two:
+            raise ValueError(f"less must be a system for {RESCUED}, got {self.less}")
+
     @property
     def needs_learnt(self) -> bool:
         """Whether seeds that fail would hide: means alike, of a measure with a best value."""
@@ -121,8 +134,10 @@ class Expectation:
 
     def finding(self, measured: MeasuredRows) -> Finding:
         """What the seeds say of it."""
-        if self.measure == LEARNT:
-            return self._finding_of_shares(measured)
+        if self.measure == LEARNT and isinstance(self.less, str):
+            return self._finding_of_two_shares(measured, self.less)
+        if self.measure in SHARES:
+            return self._finding_of_share(self._share(measured))
 
         value = measured.value_of_difference(self.more, self.less, self.measure)
         difference = measured.difference(self.more, self.less, self.measure)
@@ -144,27 +159,38 @@ class Expectation:
         holds, fails = difference.p_within(self.within), difference.p_outside(self.within)
         return Finding(value, low, high, confidence, holds, fails, difference.method)
 
-    def _finding_of_shares(self, measured: MeasuredRows) -> Finding:
-        ours = measured.learnt_by_seed(self.more)
-        share = measured.share_that_learnt(self.more)
-        if not isinstance(self.less, str):
-            low, high = share.interval(CONFIDENCE)
-            limit = self.less + self.by
-            p = share.p_other_than(limit)
-            value = share.value - self.less
-            holds, fails = (p, 1.0) if share.value > limit else (1.0, p)
-            ends = (low - self.less, high - self.less)
-            return Finding(value, *ends, CONFIDENCE, holds, fails, "exact, binomial")
+    def _share(self, measured: MeasuredRows) -> Share:
+        if self.measure == FORETOLD:
+            return measured.foretold(self.more).failures
+        if self.measure == SPARED:
+            return measured.foretold(self.more).spared
+        if isinstance(self.less, str):
+            return measured.share_rescued(self.more, failing=self.less)
+        return measured.share_that_learnt(self.more)
 
-        theirs = measured.learnt_by_seed(self.less)
+    def _finding_of_share(self, share: Share) -> Finding:
+        """Against a number, or against `by` alone where `less` names a system."""
+        if share.of == 0:
+            return _untested(None, "not tested: there is no such seed")
+        number = 0.0 if isinstance(self.less, str) else self.less
+        limit = number + self.by
+        p = share.p_other_than(limit)
+        holds, fails = (p, 1.0) if share.value > limit else (1.0, p)
+        low, high = share.interval(CONFIDENCE)
+        value, ends = share.value - number, (low - number, high - number)
+        return Finding(value, *ends, CONFIDENCE, holds, fails, "exact, binomial")
+
+    def _finding_of_two_shares(self, measured: MeasuredRows, less: str) -> Finding:
         if self.same_seeds:
+            ours, theirs = measured.learnt_by_seed(self.more), measured.learnt_by_seed(less)
             both = [seed for seed in ours if seed in theirs]
             found = paired_shares(
                 [ours[seed] for seed in both], [theirs[seed] for seed in both], CONFIDENCE
             )
         else:
-            of_less = measured.share_that_learnt(self.less)
-            found = independent_shares(share, of_less, CONFIDENCE)
+            of_less = measured.share_that_learnt(less)
+            of_more = measured.share_that_learnt(self.more)
+            found = independent_shares(of_more, of_less, CONFIDENCE)
         return _finding_of(found)
 
     def row(self, finding: Finding) -> list[str]:

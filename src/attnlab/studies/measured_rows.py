@@ -25,6 +25,7 @@ from attnlab.evaluation.differences import (
     scatter,
 )
 from attnlab.evaluation.shares import Share
+from attnlab.studies.foretelling import Foretelling, Foretold
 from attnlab.tasks.saved import measure_named
 
 Rows = Sequence[Mapping[str, Any]]
@@ -103,6 +104,7 @@ class MeasuredRows:
         sentences: how the means scatter by the choice of the test sentences.
         paired: whether the models of a seed have so much in common that their differences are
             paired; those of one model are in any case.
+        foretelling: a rule that foretells which seeds fail.
     """
 
     def __init__(
@@ -112,12 +114,14 @@ class MeasuredRows:
         learnt: Learnt | None = None,
         sentences: SentenceCovariances | None = None,
         paired: bool = False,
+        foretelling: Foretelling | None = None,
     ) -> None:
         self.rows = rows
         self._models = models
         self._learnt = learnt
         self._sentences = sentences or SentenceCovariances()
         self._paired = paired
+        self._foretelling = foretelling
 
     @property
     def systems(self) -> list[str]:
@@ -139,6 +143,12 @@ class MeasuredRows:
 
         Raises ExperimentError where the study did not measure any.
         """
+        learnt = self.learnt_by_seed(self.model_of(system))
+        values = self.by_every_seed(system, measure)
+        return {seed: value for seed, value in values.items() if learnt[seed]}
+
+    def by_every_seed(self, system: str, measure: str) -> dict[int, float]:
+        """{seed: value}, whether it learnt or not; errors as for `by_seed`."""
         name, _, place = system.partition(PLACE)
         of_system = [row for row in self.rows if row["system"] == name]
         if place:
@@ -149,8 +159,7 @@ class MeasuredRows:
             raise ExperimentError(
                 f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}"
             )
-        learnt = self.learnt_by_seed(self.model_of(system))
-        return {seed: value for seed, value in values.items() if learnt[seed]}
+        return values
 
     def learnt_by_seed(self, model: str) -> dict[int, bool]:
         """{seed: whether the model learnt}, by its best row.
@@ -176,6 +185,28 @@ class MeasuredRows:
     def share_that_learnt(self, model: str) -> Share:
         learnt = self.learnt_by_seed(model)
         return Share(sum(learnt.values()), len(learnt))
+
+    def share_rescued(self, model: str, failing: str) -> Share:
+        """How many of the seeds that another model fails on learn with this one."""
+        learnt = self.learnt_by_seed(model)
+        failed = [seed for seed, has in self.learnt_by_seed(failing).items() if not has]
+        return Share(sum(learnt.get(seed, False) for seed in failed), len(failed))
+
+    def foretold(self, model: str) -> Foretold:
+        """What the rule said of the seeds of a model, beside what became of them.
+
+        Raises ExperimentError where there is no rule, or its early value was not measured.
+        """
+        rule = self._foretelling
+        if rule is None:
+            raise ExperimentError("the study has no rule, foretell, that foretells failures")
+        early = self.by_every_seed(at_place(model, rule.at), rule.measure)
+        learnt = self.learnt_by_seed(model)
+        return Foretold(
+            rule,
+            failed={seed: value for seed, value in early.items() if not learnt[seed]},
+            learnt={seed: value for seed, value in early.items() if learnt[seed]},
+        )
 
     def difference(self, more: str, less: str | float, measure: str) -> Difference | None:
         """The mean of `more` less that of `less`; None where its certainty cannot be measured.

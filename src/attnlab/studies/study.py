@@ -18,7 +18,8 @@ from attnlab.config.binding import bind_settings
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.project import STUDIES
-from attnlab.studies.expectations import LEARNT, Expectation, Published
+from attnlab.studies.expectations import FORETOLD, SHARES, SPARED, Expectation, Published
+from attnlab.studies.foretelling import Foretelling
 from attnlab.studies.measured_rows import (
     PLACE,
     Learnt,
@@ -35,6 +36,8 @@ from attnlab.studies.verdicts import LEAST_SEEDS
 class Study:
     """
     title, text: what is asked, and how it is measured.
+    background, limits: of a study with a page of its own: why it is asked, with sources, and what
+        its result does not say.
     systems: {name: overrides of train.py}.
     settings: overrides that all systems share.
     seeds: how many, from `first_seed` on.
@@ -50,6 +53,8 @@ class Study:
         validation; empty for none.
     learnt: {measure: the value from which a seed counts as learnt}; means and differences are over
         those seeds. One measure; empty counts all seeds.
+    foretell: a rule that says from an early validation which seeds fail; the measurement is
+        `history` then.
     paired: whether all systems of a seed start with the same weights and read the same batches, so
         that their differences are paired by seed.
     known: what was known before the run, such as a pilot; empty for nothing.
@@ -73,12 +78,15 @@ class Study:
     family: str = ""
     tune: dict[str, Any] = field(default_factory=dict)
     learnt: dict[str, float] = field(default_factory=dict)
+    foretell: Foretelling | None = None
     paired: bool = False
     known: str = ""
     source: str = ""
     published: list[Published] = field(default_factory=list)
     differs: str = ""
     comparable: bool = True
+    background: str = ""
+    limits: str = ""
     found: str = ""
 
     def __post_init__(self) -> None:
@@ -95,6 +103,8 @@ class Study:
         self._check_expectations()
         self._check_looks()
         self._check_tuning()
+        if self.foretell is not None and (self.measurement != "history" or not self.learnt):
+            raise ValueError("foretell needs learnt, and measurement: history")
 
     @property
     def threshold(self) -> Learnt | None:
@@ -113,8 +123,14 @@ class Study:
                 "depends_on must say what the primary expectations differ in, such as the score"
             )
         for expected in self.expect:
-            if not self.learnt and expected.measure == LEARNT:
-                raise ValueError("an expectation of the measure learnt needs the study's learnt")
+            if not self.learnt and expected.measure in SHARES:
+                raise ValueError(
+                    f"an expectation of the measure {expected.measure} needs the study's learnt"
+                )
+            if self.foretell is None and expected.measure in (FORETOLD, SPARED):
+                raise ValueError(
+                    f"an expectation of the measure {expected.measure} needs the study's foretell"
+                )
             if not self.learnt and expected.needs_learnt and expected in self.primary:
                 raise ValueError(
                     f"{expected.says!r} asks for two means within {expected.within}: seeds that "
@@ -219,7 +235,9 @@ class Study:
         return Point(name, seed, compose(overrides), overrides)
 
     def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:
-        return MeasuredRows(rows, list(self.systems), self.threshold, sentences, self.paired)
+        return MeasuredRows(
+            rows, list(self.systems), self.threshold, sentences, self.paired, self.foretell
+        )
 
 
 def read_study(path: Path) -> Study:

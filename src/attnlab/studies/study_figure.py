@@ -15,7 +15,12 @@ from attnlab.tasks.saved import measure_named
 
 
 def figure_of(study: Study, rows: Rows) -> Figure:
-    """Curves where the rows have places, else intervals: a panel for each measure."""
+    """Curves where the rows have places, else intervals: a panel for each measure.
+
+    Where a rule foretells failures: the early values of the seeds that failed, and of the others.
+    """
+    if study.foretell is not None:
+        return interval_panels({study.foretell.place: _early_values(study.measured(rows))})
     if study.measurement in AXES:
         return seeded_panels(_curves(study, rows), AXES[study.measurement])
     return interval_panels(_intervals(study, study.measured(rows)))
@@ -30,6 +35,21 @@ def _intervals(study: Study, measured: MeasuredRows) -> dict[str, list[SystemInt
             if interval is not None:
                 panels.setdefault(measure.heading, []).append(interval)
     return panels
+
+
+def _early_values(measured: MeasuredRows) -> list[SystemInterval]:
+    """A row for the seeds of each system that learnt, and one for those that failed."""
+    shown = []
+    for number, name in enumerate(measured.systems):
+        foretold = measured.foretold(name)
+        factor = measure_named(foretold.rule.measure).factor
+        for fate, early in (("learnt", foretold.learnt), ("failed", foretold.failed)):
+            values = [factor * value for value in early.values()]
+            if values:
+                mean = sum(values) / len(values)
+                label, note = f"{name}: {fate}", f"{len(values)} seeds"
+                shown.append(SystemInterval(label, values, mean, None, None, note, number))
+    return shown
 
 
 def _curves(study: Study, rows: Rows) -> dict[str, list[SeededCurve]]:

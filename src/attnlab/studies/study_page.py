@@ -1,6 +1,6 @@
-"""The Markdown pages of claims and replications.
+"""The Markdown pages of studies: one for each kind, with a table of all studies of the kind.
 
-Each has a table of all of them, and a section for each: what was found, or what is asked.
+Each study has a section there, or a page of its own: what was found, or what is asked.
 """
 
 from __future__ import annotations
@@ -17,77 +17,10 @@ from attnlab.studies import museum
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p
 from attnlab.studies.registration import digest_of
 from attnlab.studies.study import Study, read_study
-from attnlab.studies.study_result import outcomes_of, verdict_of
+from attnlab.studies.study_kinds import KINDS, Kind
+from attnlab.studies.study_result import FORETOLD_HEADINGS, outcomes_of, verdict_of
 from attnlab.studies.verdicts import outcomes_of_family
 from attnlab.tasks.saved import measure_named
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of studies, which share a page.
-
-    rule: how their verdicts follow from what was measured.
-    effect: what the first column of a table of expectations has.
-    introduction: what stands before the rule; empty for nothing.
-    shows_faults: whether each study is of the fault that has its name.
-    """
-
-    title: str
-    rule: str
-    effect: str
-    introduction: str = ""
-    shows_faults: bool = False
-
-
-_PAIRING = (
-    "Differences of one model's own measures are paired by seed, others are of independent seeds."
-)
-_TESTS = (
-    "Below six seeds they are compared with Student's t (paired, or Welch's), from six on exactly, "
-    "by all flips of signs or permutations of the seeds. Where the test sentences were resampled, "
-    "their scatter counts too; the column *tested by* says so. Means alike within a bound: two "
-    "one-sided tests, shown with the interval of 90 %; all other intervals are of 95 %. Nothing is "
-    "decided where no seed scatters, or with fewer than three seeds. p values of primary "
-    "expectations are corrected by Holm's method over all primary ones of a family; other "
-    "expectations have their interval and their own p, and decide nothing. Outcomes are those "
-    "after the correction."
-)
-
-# By the folder of the studies.
-KINDS = {
-    "claims": Kind(
-        title="The lessons' claims, tested",
-        rule="Each claim is judged by its primary expectations, which stand in "
-        "`pipelines/studies/claims`. It *holds* where all of them do, *does not hold* where some "
-        "do not and none does, *depends on* what they differ in where some do and some do not, and "
-        f"is *undecided* else. {_PAIRING} {_TESTS}",
-        effect="expectation",
-    ),
-    "replications": Kind(
-        title="Published results, replicated",
-        rule="Each card stands in `pipelines/studies/replications`, with the published figures, "
-        "their tolerance and the published effects. *Reproduced*: the published setup was run, and "
-        "the mean over the seeds is within the tolerance of every figure, or better. *Direction "
-        "reproduced*: every primary effect holds. *Contradicted*: a primary effect does not hold, "
-        "or, in the published setup and without effects, a figure is missed by our whole interval. "
-        "*Not comparable*: another setup was run, and no effect is named. Else *undecided*. "
-        f"{_PAIRING} {_TESTS}",
-        effect="published effect",
-    ),
-    "museum": Kind(
-        title="The museum of mistakes",
-        rule="## How it was measured\n\nEach mistake has a study in `pipelines/studies/museum`: a "
-        "model with it and one without, which start with the same weights and read the same "
-        "batches; `replicate.py museum` runs all of them. Its primary expectation says what the "
-        "mistake costs. It *holds* where the cost is certain, *does not hold* where the faulty "
-        "model is certainly the better one, and is *undecided* else: a cost that five seeds do not "
-        "show. All differences are paired by seed. "
-        f"{_TESTS}",
-        effect="what it costs",
-        introduction=museum.INTRODUCTION,
-        shows_faults=True,
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +84,9 @@ def verdicts_of(studies: Sequence[ShownStudy]) -> dict[str, Verdict]:
 
 
 def write_page(path: Path, into: Path) -> Path | None:
-    """The page of all claims or all replications, those that were not run among them.
+    """Write the page of all studies of a kind, and those of each study where they have any.
+
+    Studies that were not run are among them.
 
     path: of one of them; a study of the user's own is on no page, and None is returned.
     """
@@ -166,9 +101,18 @@ def write_page(path: Path, into: Path) -> Path | None:
         studies.append(ShownStudy(file.stem, read_study(file), result, is_judged))
 
     page = into / f"{kind}.md"
-    with atomic_file(page) as temporary:
-        temporary.write_text(study_page(KINDS[kind], studies), encoding="utf-8")
+    _write(page, study_page(KINDS[kind], studies))
+    if KINDS[kind].has_pages:
+        verdicts = verdicts_of(studies)
+        for shown in studies:
+            own = own_page(KINDS[kind], shown, verdicts.get(shown.name))
+            _write(into / kind / f"{shown.name}.md", own)
     return page
+
+
+def _write(page: Path, text: str) -> None:
+    with atomic_file(page) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _read_result(path: Path) -> Mapping[str, Any]:
@@ -191,19 +135,15 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
     verdicts = verdicts_of(studies)
     summary = table(
         ["study", "verdict", "known before", "seeds", "CPU minutes"],
-        [_summary_row(shown, verdicts) for shown in studies],
+        [_summary_row(kind, shown, verdicts) for shown in studies],
     )
     sections = []
-    for shown in studies:
-        if shown.was_run:
-            sections.append(_section(kind, shown, verdicts[shown.name]))
-        else:
-            sections.append(_open_question(kind, shown))
+    if not kind.has_pages:
+        sections = [_section(kind, shown, verdicts.get(shown.name)) for shown in studies]
     parts = [f"# {kind.title}", kind.introduction]
     if kind.shows_faults:
         parts.append(table(museum.HEADINGS, [_fault_row(shown, verdicts) for shown in studies]))
-    parts += [kind.rule, figures, summary, *sections]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return _joined([*parts, kind.rule, figures, summary, *sections]) + "\n"
 
 
 def _fault_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
@@ -217,10 +157,11 @@ def _fault_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
     return museum.row(shown.name, cost)
 
 
-def _summary_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
+def _summary_row(kind: Kind, shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
     """The row of a study in the table of all of them."""
     result = shown.result
-    link = f"[{shown.study.title}](#{shown.name})"
+    place = f"questions/{shown.name}.md" if kind.has_pages else f"#{shown.name}"
+    link = f"[{shown.study.title}]({place})"
     if not shown.was_run:
         reason = "asked anew, not run anew" if result else "not run"
         return [link, reason, "–", "–", "–"]
@@ -228,50 +169,103 @@ def _summary_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str
     return [link, verdicts[shown.name].words, known, str(result["run_seeds"]), shown.cpu_minutes]
 
 
-def _heading(shown: ShownStudy) -> str:
-    """The title, with the name that links lead to."""
-    return f'<a id="{shown.name}"></a>\n## {shown.study.title}'
+def _section(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
+    """What was asked and found; with the name that links lead to.
 
-
-def _open_question(kind: Kind, shown: ShownStudy) -> str:
-    """What is asked, of a study that was not run, or was run with another question."""
+    verdict: None of a study that was not run.
+    """
     study = shown.study
+    heading = f'<a id="{shown.name}"></a>\n## {study.title}'
+    if verdict is None:
+        parts = [_state(shown), study.text.strip(), *_published(study), *_asked(kind, study)]
+    else:
+        parts = [_answer(shown, verdict), study.text.strip(), *_run(shown), *_published(study)]
+        parts += _rules(study)
+        parts += _found(kind, shown, verdict, figures="studies")
+    return _joined([heading, *parts])
+
+
+def own_page(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
+    """The page of one study, as Markdown; arguments as for `_section`."""
+    study = shown.study
+    parts = [f"# {study.title}"]
+    parts.append(_state(shown) if verdict is None else _answer(shown, verdict))
+    parts += ["## Why it is asked", study.background.strip()]
+    parts += ["## How it was measured", study.text.strip(), *_rules(study)]
+    if verdict is None:
+        parts += _asked(kind, study)
+    else:
+        parts += _run(shown)
+        parts += ["## What was found", *_found(kind, shown, verdict, figures="../studies")]
+    parts += ["## What it does not say", study.limits.strip()]
+    parts.append(
+        "How a verdict follows from the seeds stands on "
+        "[the page of all questions](../questions.md). "
+        f"The rows lie in `docs/studies/{shown.name}/rows.csv`; "
+        f"`replicate.py {shown.name} --into docs --judge` judges them anew."
+    )
+    return _joined(parts) + "\n"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _state(shown: ShownStudy) -> str:
+    """Of a study that was not run, or was run with another question."""
     state = "Asked anew, and not run anew" if shown.result else "Not run"
-    parts = [_heading(shown), f"**{state}.**", study.text.strip()]
-    if study.known:
-        parts.append(f"Known before: {study.known.strip()}")
-    if study.source:
-        parts.append(f"Published: {study.source.strip()}")
+    return f"**{state}.**"
+
+
+def _answer(shown: ShownStudy, verdict: Verdict) -> str:
+    # What was found was written for the planned seeds.
+    is_planned = shown.result["run_seeds"] == shown.study.seeds
+    found = shown.study.found if is_planned else ""
+    return f"**{verdict.words.capitalize()}.** {found}".strip()
+
+
+def _published(study: Study) -> list[str]:
+    if not study.source:
+        return []
+    differs = f"What differs here: {study.differs.strip()}" if study.differs else ""
+    return [f"Published: {study.source.strip()}", differs]
+
+
+def _asked(kind: Kind, study: Study) -> list[str]:
+    """What is expected of a study that was not run."""
+    parts = [f"Known before: {study.known.strip()}"] if study.known else []
     if study.expect:
         rows = []
         for expected in study.expect:
             says = f"**{expected.says}**" if expected in study.primary else expected.says
             rows.append([says, measure_named(expected.measure).label])
         parts.append(table([kind.effect, "measure"], rows))
-    return "\n\n".join(parts)
+    return parts
 
 
-def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
-    """What was asked and found, with the command, the tables and the figure."""
-    study, result = shown.study, shown.result
-    # What was found was written for the planned seeds.
-    found = study.found if result["run_seeds"] == study.seeds else ""
-    parts = [
-        _heading(shown),
-        f"**{verdict.words.capitalize()}.** {found}".strip(),
-        study.text.strip(),
-        _how_it_was_run(shown),
-        _known_before(shown),
-    ]
-    if study.source:
-        parts.append(f"Published: {study.source.strip()}")
-    if study.source and study.differs:
-        parts.append(f"What differs here: {study.differs.strip()}")
-    if "tuned" in result:
-        parts.append(_tuned(result["tuned"]))
+def _run(shown: ShownStudy) -> list[str]:
+    """The command and the conditions, and what was known before."""
+    parts = [_how_it_was_run(shown), _known_before(shown)]
+    if "tuned" in shown.result:
+        parts.append(_tuned(shown.result["tuned"]))
+    return parts
+
+
+def _rules(study: Study) -> list[str]:
+    """When a seed has learnt, and when it is foretold to fail."""
+    parts = []
     if study.threshold is not None:
         parts.append(f"A seed has learnt with {study.threshold.shown}.")
+    if study.foretell is not None:
+        rule = study.foretell
+        parts.append(f"A seed is foretold to fail with {rule.place} {rule.bound}.")
+    return parts
 
+
+def _found(kind: Kind, shown: ShownStudy, verdict: Verdict, figures: str) -> list[str]:
+    """The tables and the figure. figures: the path of the folder of all studies' figures."""
+    study, result = shown.study, shown.result
+    parts = []
     if result["published_table"]:
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, result["published_table"]))
@@ -281,8 +275,10 @@ def _section(kind: Kind, shown: ShownStudy, verdict: Verdict) -> str:
         parts.append(table(headings, rows))
     if result["table"]:
         parts.append(table(result["headings"], result["table"]))
-    parts.append(f"![{study.title}](studies/{shown.name}/figure.png)")
-    return "\n\n".join(part for part in parts if part)
+    if result.get("foretold_table"):
+        parts.append(table(FORETOLD_HEADINGS, result["foretold_table"]))
+    parts.append(f"![{study.title}]({figures}/{shown.name}/figure.png)")
+    return parts
 
 
 def _tuned(found: Mapping[str, Any]) -> str:

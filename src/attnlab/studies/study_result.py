@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlab.studies.expectations import Finding, Outcome, Published, values_text
+from attnlab.evaluation.shares import Share
+from attnlab.studies.expectations import CONFIDENCE, Finding, Outcome, Published, values_text
 from attnlab.studies.look import Look, look_at
 from attnlab.studies.measured_rows import MeasuredRows, Rows, SentenceCovariances
 from attnlab.studies.measurements import AXES
@@ -47,6 +48,7 @@ def result_of(
         ],
         "primary": [[finding.p_holds, finding.p_fails] for finding in primary],
         "published_table": [_published_row(figure, measured) for figure in study.published],
+        "foretold_table": _foretold_table(study, measured),
     }
     if study.looks:
         look = look_at(primary[0], measured.seeds, study.looks)
@@ -93,10 +95,43 @@ def _table(study: Study, measured: MeasuredRows) -> list[list[str]]:
     return table
 
 
+FORETOLD_HEADINGS = (
+    "system", "seeds that learnt", "failures that were foretold", "learnt, but foretold to fail",
+    "area under the curve",
+)  # fmt: skip
+
+
+def _foretold_table(study: Study, measured: MeasuredRows) -> list[list[str]]:
+    """What the rule said of the seeds of each system; none without a rule."""
+    if study.foretell is None:
+        return []
+    table = []
+    for name in measured.systems:
+        foretold = measured.foretold(name)
+        area = foretold.area_under_curve()
+        spared = foretold.spared
+        blamed = Share(spared.of - spared.count, spared.of)
+        table.append(
+            [
+                name,
+                _share_text(measured.share_that_learnt(name)),
+                _share_text(foretold.failures),
+                _share_text(blamed),
+                "–" if area is None else f"{area[0]:.2f} ({area[1]:.2f} to {area[2]:.2f})",
+            ]
+        )
+    return table
+
+
 def _learnt_text(measured: MeasuredRows, system: str) -> str:
+    return _share_text(measured.share_that_learnt(measured.model_of(system)))
+
+
+def _share_text(share: Share) -> str:
     """`4 of 5 (0.28 to 0.99)`."""
-    share = measured.share_that_learnt(measured.model_of(system))
-    low, high = share.interval(0.95)
+    if share.of == 0:
+        return "–"
+    low, high = share.interval(CONFIDENCE)
     return f"{share.count} of {share.of} ({low:.2f} to {high:.2f})"
 
 

@@ -50,8 +50,22 @@ class SelfAttention(nn.Module):
 
         seen: bool, over (B, N, T, S) or what broadcasts to it; None where each sees all.
         """
-        heads = scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        if query.device.type == "cpu":
+            heads = _average_in_float32(query, key, value, seen)
+        else:
+            heads = scaled_dot_product_attention(query, key, value, attn_mask=seen)
         return self.W_O(heads.transpose(1, 2).flatten(2))
+
+
+def _average_in_float32(query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None) -> Tensor:
+    """As torch's, for autocast too: its gradient takes ten times as long in bfloat16 on a CPU."""
+    if not torch.is_autocast_enabled("cpu"):
+        return scaled_dot_product_attention(query, key, value, attn_mask=seen)
+    with torch.autocast("cpu", enabled=False):
+        heads = scaled_dot_product_attention(
+            query.float(), key.float(), value.float(), attn_mask=seen
+        )
+    return heads.to(value.dtype)
 
 
 class FeedForward(nn.Sequential):
