@@ -79,7 +79,7 @@ test-all: $(INSTALLED) .dvc/config.local ## all that test, test-chains and test-
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster" tests
 
 test-ci: $(INSTALLED) .dvc/config.local ## all tests but those that take minutes each, as CI runs them
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not long and not cluster" tests
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not long and not cluster" tests
 
 test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it had AVX2 only
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(TESTED) -m "processor and not slow" tests/model tests/training tests/search tests/pipelines
