@@ -34,6 +34,26 @@ def test_lstm_with_gated_pads_equals_packed_sequences_with_gradients(dtype, tole
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.processor
+def test_lstm_with_gated_pads_in_bfloat16_reads_whole_tiles(monkeypatch):
+    """Inputs of 3 and of 32 numbers, of which all further ones are zero."""
+    widths = []
+    plain = torch.lstm
+    monkeypatch.setattr(
+        torch, "lstm", lambda x, *others: widths.append(x.shape[2]) or plain(x, *others)
+    )
+    for size in (3, 32):
+        lstm = torch.nn.LSTM(size, 4, batch_first=True)
+        x = torch.randn(5, 6, size)
+        lengths = torch.tensor([6, 5, 1, 6, 4])
+        exact, _ = read_real(lstm, x, lengths)
+        with torch.autocast("cpu", torch.bfloat16):
+            found, _ = lstm_with_gated_pads(lstm, x, lengths)
+        torch.testing.assert_close(found.float(), exact, rtol=0, atol=0.02)
+        assert (found[1, 5:] == 0).all()
+    assert widths == [32, 64]
+
+
 @pytest.mark.parametrize("cell", [torch.nn.GRU, torch.nn.RNN])
 def test_pads_read_last_equal_packed_sequences_with_gradients(cell):
     layer = cell(3, 4, batch_first=True, dtype=torch.float64)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from attnlab.model.encoders.recurrent import RecurrentEncoder
+from attnlab.model.fast.products import TILE
 from attnlab.model.pads import reorder, states_of
 from attnlab.model.recurrence import ONE_LAYER
 
@@ -33,6 +35,16 @@ class FastEncoder(RecurrentEncoder):
         if lengths.sum() < LEAST_REAL * places:
             return super().read_real(layer, x, lengths)
         return lstm_with_gated_pads(layer, x, lengths)
+
+
+def _further_inputs(x: Tensor) -> int:
+    """How many numbers stand beside each input: one, or in half precision up to whole tiles.
+
+    Of an odd width in bfloat16 oneDNN makes no tiles (AMX), and takes four times as long.
+    """
+    if x.is_cpu and torch.is_autocast_enabled("cpu"):
+        return TILE - x.shape[2] % TILE
+    return 1
 
 
 def read_pads_last(
@@ -66,9 +78,10 @@ def lstm_with_gated_pads(
     # Pads first, and beside the input a number that is 1 at a pad and closes its gate.
     is_pad = (places < length - lengths).unsqueeze(2)  # (B, S, 1)
     pads_first = reorder(x, (places + lengths) % length)
-    x = torch.cat([pads_first, is_pad.to(x.dtype)], dim=2)
-    closing = x.new_zeros(4 * lstm.hidden_size, 1)
-    closing[: lstm.hidden_size] = CLOSED_GATE
+    further = _further_inputs(x)  # F, all 0 but the first one
+    x = torch.cat([pads_first, pad(is_pad.to(x.dtype), (0, further - 1))], dim=2)
+    closing = x.new_zeros(4 * lstm.hidden_size, further)
+    closing[: lstm.hidden_size, 0] = CLOSED_GATE
     into_gates, *others = lstm.all_weights[0]
     weights = [torch.cat([into_gates, closing], dim=1), *others]
 
