@@ -29,8 +29,8 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 Row = dict[str, Any]
 
 # Hidden attention sees nothing, so that the context is zero.
-CHANGES: dict[str, Row] = {
-    "as trained": {},
+UNCHANGED = {"as trained": Row()}
+CHANGES: dict[str, Row] = UNCHANGED | {
     "uniform": {"kind": "uniform"},
     "permuted": {"kind": "permuted"},
     "hidden": {"hide": "all"},
@@ -82,7 +82,7 @@ class Point:
 
     @cached_property
     def changed_answers(self) -> dict[str, list[str]]:
-        """What is written of the test split under each of `CHANGES`."""
+        """What is written of the test split under each of `CHANGES`; without attention as it is."""
         from attnlab.model.attention.intervention import Intervention
         from attnlab.tasks.translation.translator import Translator
 
@@ -90,7 +90,9 @@ class Point:
         split = self.data.split("test")
         sources = [split.source_text(row) for row in range(len(split))]
         written = {}
-        for name, values in CHANGES.items():
+        attends = translator.model.decoder.attention is not None
+        changes = CHANGES if attends else UNCHANGED
+        for name, values in changes.items():
             change = Intervention(**values)
             answers = translator.stream(sources, intervene=change, with_attention=False)
             written[name] = [answer.text for answer in answers]

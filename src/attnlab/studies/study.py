@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 from pydantic import Field, PositiveInt
@@ -30,6 +30,8 @@ from attnlab.studies.measured_rows import (
 from attnlab.studies.measurements import MEASUREMENTS, Point
 from attnlab.studies.tuning import Trial, Tuned, Tuning
 from attnlab.studies.verdicts import LEAST_SEEDS
+
+Part = TypeVar("Part", Tuning, Foretelling)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Study:
         validation; empty for none.
     learnt: {measure: the value from which a seed counts as learnt}; means and differences are over
         those seeds. One measure; empty counts all seeds.
-    foretell: a rule that says from an early validation which seeds fail; the measurement is
-        `history` then.
+    foretell: the keys of a `Foretelling`, a rule that says from an early validation which seeds
+        fail; empty for none. The measurement is `history` then.
     paired: whether all systems of a seed start with the same weights and read the same batches, so
         that their differences are paired by seed.
     known: what was known before the run, such as a pilot; empty for nothing.
@@ -78,7 +80,7 @@ class Study:
     family: str = ""
     tune: dict[str, Any] = field(default_factory=dict)
     learnt: dict[str, float] = field(default_factory=dict)
-    foretell: Foretelling | None = None
+    foretell: dict[str, Any] = field(default_factory=dict)
     paired: bool = False
     known: str = ""
     source: str = ""
@@ -103,7 +105,7 @@ class Study:
         self._check_expectations()
         self._check_looks()
         self._check_tuning()
-        if self.foretell is not None and (self.measurement != "history" or not self.learnt):
+        if self.foretelling is not None and (self.measurement != "history" or not self.learnt):
             raise ValueError("foretell needs learnt, and measurement: history")
 
     @property
@@ -127,7 +129,7 @@ class Study:
                 raise ValueError(
                     f"an expectation of the measure {expected.measure} needs the study's learnt"
                 )
-            if self.foretell is None and expected.measure in (FORETOLD, SPARED):
+            if not self.foretell and expected.measure in (FORETOLD, SPARED):
                 raise ValueError(
                     f"an expectation of the measure {expected.measure} needs the study's foretell"
                 )
@@ -152,12 +154,12 @@ class Study:
     @cached_property
     def tuning(self) -> Tuning | None:
         """Raises ExperimentError for keys or values that are none of a `Tuning`."""
-        if not self.tune:
-            return None
-        try:
-            return Tuning(**bind_settings(self.tune, Tuning))
-        except ExperimentError as error:
-            raise ExperimentError([f"tune.{problem}" for problem in error.problems]) from error
+        return _part("tune", self.tune, Tuning)
+
+    @cached_property
+    def foretelling(self) -> Foretelling | None:
+        """Raises ExperimentError for keys or values that are none of a `Foretelling`."""
+        return _part("foretell", self.foretell, Foretelling)
 
     def _check_tuning(self) -> None:
         if self.tuning is None:
@@ -236,8 +238,20 @@ class Study:
 
     def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:
         return MeasuredRows(
-            rows, list(self.systems), self.threshold, sentences, self.paired, self.foretell
+            rows, list(self.systems), self.threshold, sentences, self.paired, self.foretelling
         )
+
+
+def _part(name: str, settings: dict[str, Any], kind: type[Part]) -> Part | None:
+    """An object of a study's part; None where it is empty. Errors name the part."""
+    if not settings:
+        return None
+    try:
+        return kind(**bind_settings(settings, kind))
+    except ExperimentError as error:
+        raise ExperimentError([f"{name}.{problem}" for problem in error.problems]) from error
+    except ValueError as error:
+        raise ExperimentError(f"{name}: {error}") from error
 
 
 def read_study(path: Path) -> Study:

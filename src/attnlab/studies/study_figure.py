@@ -19,8 +19,8 @@ def figure_of(study: Study, rows: Rows) -> Figure:
 
     Where a rule foretells failures: the early values of the seeds that failed, and of the others.
     """
-    if study.foretell is not None:
-        return interval_panels({study.foretell.place: _early_values(study.measured(rows))})
+    if study.foretelling is not None:
+        return interval_panels({study.foretelling.place: _early_values(study.measured(rows))})
     if study.measurement in AXES:
         return seeded_panels(_curves(study, rows), AXES[study.measurement])
     return interval_panels(_intervals(study, study.measured(rows)))

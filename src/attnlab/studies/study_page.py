@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnlab.config.params import NO_REVISION
 from attnlab.files import atomic_file
 from attnlab.project import STUDIES, pipeline_command
 from attnlab.studies import museum
@@ -256,8 +257,8 @@ def _rules(study: Study) -> list[str]:
     parts = []
     if study.threshold is not None:
         parts.append(f"A seed has learnt with {study.threshold.shown}.")
-    if study.foretell is not None:
-        rule = study.foretell
+    if study.foretelling is not None:
+        rule = study.foretelling
         parts.append(f"A seed is foretold to fail with {rule.place} {rule.bound}.")
     return parts
 
@@ -331,7 +332,7 @@ def _how_it_was_run(shown: ShownStudy) -> str:
         f"Seeds: {study.first_seed} to {last}. CPU minutes of training: {shown.cpu_minutes}. "
         f"{result['machine']}."
     ]
-    if "revision" in result:
+    if not result.get("revision", NO_REVISION).startswith(NO_REVISION):
         lines.append(f"Revision {result['revision'][:12]}.")
     if "look" in result:
         lines.append(f"It was {result['look']['why']}.")

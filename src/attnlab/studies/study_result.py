@@ -103,7 +103,7 @@ FORETOLD_HEADINGS = (
 
 def _foretold_table(study: Study, measured: MeasuredRows) -> list[list[str]]:
     """What the rule said of the seeds of each system; none without a rule."""
-    if study.foretell is None:
+    if study.foretelling is None:
         return []
     table = []
     for name in measured.systems:
