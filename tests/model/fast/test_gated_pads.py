@@ -35,6 +35,7 @@ def test_lstm_with_gated_pads_equals_packed_sequences_with_gradients(dtype, tole
 
 
 @pytest.mark.processor
+@pytest.mark.bfloat16
 def test_lstm_with_gated_pads_in_bfloat16_reads_whole_tiles(monkeypatch):
     """Inputs of 3 and of 32 numbers, of which all further ones are zero."""
     widths = []
