@@ -285,7 +285,7 @@ MISTAKES = {
     "key": (
         {"stps": 3},
         ("mine.yaml",),
-        "mine.yaml: stps is not a setting; the config has: comparable, ",
+        "mine.yaml: stps is not a setting; the config has: background, comparable, ",
     ),
     "measurement": (
         {"measurement": "foo"},
