@@ -38,3 +38,13 @@ def add_lengths(parser: ArgumentParser, what: str, default: list[int]) -> None:
         default=default,
         help=f"tokens of {what}, <eos> counted",
     )
+
+
+def step_parser(doc: str | None, rounds: int) -> ArgumentParser:
+    """The parser of a benchmark that times a training step: --length and --rounds."""
+    parser = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=rounds)
+    return parser

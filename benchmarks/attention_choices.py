@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arguments import at_least_one
+from arguments import step_parser
 from configuration import BAHDANAU
 from process_cost import limit_threads
 from results import Row, report
@@ -134,13 +134,7 @@ def chosen(
 
 def arguments_of(doc: str | None, of_what: str) -> argparse.Namespace:
     """The arguments of a benchmark of choices, such as those "of encoders"."""
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
-    )
-    parser.add_argument("--rounds", type=at_least_one, default=5)
+    parser = step_parser(doc, rounds=5)
     parser.add_argument("--only", nargs="+", help=f"parts of the names of {of_what}")
     return parser.parse_args()
 

@@ -13,11 +13,10 @@ many training steps of the compiled model that is made good, compared with the p
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 
-from arguments import at_least_one
+from arguments import step_parser
 from attention_choices import Timed, least_of, made_batch, timed_rounds
 from configuration import BAHDANAU, FED, GENERAL, PRECISIONS
 from process_cost import limit_threads
@@ -45,14 +44,7 @@ class Compiled(Timed):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
-    )
-    parser.add_argument("--rounds", type=at_least_one, default=3)
-    args = parser.parse_args()
+    args = step_parser(__doc__, rounds=3).parse_args()
     limit_threads()
 
     rows: list[Row] = []

@@ -9,9 +9,7 @@ one after the other, three passes each; the least processor time of all passes c
 
 from __future__ import annotations
 
-import argparse
-
-from arguments import at_least_one
+from arguments import step_parser
 from attention_choices import Timed, least_of, timed_rounds
 from configuration import BAHDANAU, FED, GENERAL, PRECISIONS
 from process_cost import limit_threads
@@ -30,14 +28,7 @@ def plain(name: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--length", type=at_least_one, default=14, help="tokens of a sentence, <eos> counted"
-    )
-    parser.add_argument("--rounds", type=at_least_one, default=5)
-    args = parser.parse_args()
+    args = step_parser(__doc__, rounds=5).parse_args()
     limit_threads()
 
     names = [f"{model} {precision}" for model in MODELS for precision in PRECISIONS]

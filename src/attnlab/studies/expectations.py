@@ -102,7 +102,7 @@ class Expectation:
         of `more`, and `less` is a number; `rescued` is of both.
     more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a
         number.
-    by: how much greater `more` is at least; of `rescued`, the share itself.
+    by: how much greater `more` is at least; of `rescued`, what the share is above.
     within: the two differ by less than this; `by` is not used then.
     primary: whether it decides the study; the others have intervals only.
     same_seeds: of shares: seeds of the same number are the same one with and without a change.

@@ -28,8 +28,8 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 Row = dict[str, Any]
 
-# Hidden attention sees nothing, so that the context is zero.
 UNCHANGED = {"as trained": Row()}
+# Hidden attention sees nothing, so that the context is zero.
 CHANGES: dict[str, Row] = UNCHANGED | {
     "uniform": {"kind": "uniform"},
     "permuted": {"kind": "permuted"},

@@ -15,7 +15,7 @@ class Kind:
     effect: what the first column of a table of expectations has.
     introduction: what stands before the rule; empty for nothing.
     shows_faults: whether each study is of the fault that has its name.
-    has_pages: whether each study has a page of its own, to which the common page leads.
+    pages: the folder of its studies' own pages, to which the common one leads; empty for none.
     """
 
     title: str
@@ -23,7 +23,7 @@ class Kind:
     effect: str
     introduction: str = ""
     shows_faults: bool = False
-    has_pages: bool = False
+    pages: str = ""
 
 
 _PAIRING = (
@@ -76,14 +76,14 @@ KINDS = {
     ),
     "questions": Kind(
         title="Questions about attention",
-        rule="Each study stands in `pipelines/studies/questions`, and was committed before its "
-        "run. Its primary expectations decide: it *holds* where all of them do, *does not hold* "
-        "where some do not and none does, *depends on* what they differ in where some do and some "
-        "do not, and is *undecided* else. Differences of one model's own measures are paired by "
-        f"seed, others are of independent seeds. {_TESTS}",
+        rule="Each study stands in `pipelines/studies/questions`; its page names the commit that "
+        "registered it. Its primary expectations decide: it *holds* where all of them do, *does "
+        "not hold* where some do not and none does, *depends on* what they differ in where some do "
+        "and some do not, and is *undecided* else. "
+        f"{_PAIRING} {_TESTS}",
         effect="expectation",
-        introduction="Studies that are worth quoting, each on a page of its own: why it is asked, "
-        "how it was measured, what was found, and what the result does not say.",
-        has_pages=True,
+        introduction="Questions of our own, each on a page: why it is asked, how it was measured, "
+        "what was found, and what the result does not say.",
+        pages="questions",
     ),
 }

@@ -103,11 +103,12 @@ def write_page(path: Path, into: Path) -> Path | None:
 
     page = into / f"{kind}.md"
     _write(page, study_page(KINDS[kind], studies))
-    if KINDS[kind].has_pages:
+    pages = KINDS[kind].pages
+    if pages:
         verdicts = verdicts_of(studies)
         for shown in studies:
             own = own_page(KINDS[kind], shown, verdicts.get(shown.name))
-            _write(into / kind / f"{shown.name}.md", own)
+            _write(into / pages / f"{shown.name}.md", own)
     return page
 
 
@@ -139,7 +140,7 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
         [_summary_row(kind, shown, verdicts) for shown in studies],
     )
     sections = []
-    if not kind.has_pages:
+    if not kind.pages:
         sections = [_section(kind, shown, verdicts.get(shown.name)) for shown in studies]
     parts = [f"# {kind.title}", kind.introduction]
     if kind.shows_faults:
@@ -161,7 +162,7 @@ def _fault_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
 def _summary_row(kind: Kind, shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
     """The row of a study in the table of all of them."""
     result = shown.result
-    place = f"questions/{shown.name}.md" if kind.has_pages else f"#{shown.name}"
+    place = f"{kind.pages}/{shown.name}.md" if kind.pages else f"#{shown.name}"
     link = f"[{shown.study.title}]({place})"
     if not shown.was_run:
         reason = "asked anew, not run anew" if result else "not run"
@@ -200,10 +201,8 @@ def own_page(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
         parts += ["## What was found", *_found(kind, shown, verdict, figures="../studies")]
     parts += ["## What it does not say", study.limits.strip()]
     parts.append(
-        "How a verdict follows from the seeds stands on "
-        "[the page of all questions](../questions.md). "
-        f"The rows lie in `docs/studies/{shown.name}/rows.csv`; "
-        f"`replicate.py {shown.name} --into docs --judge` judges them anew."
+        f"[{kind.title}](../{kind.pages}.md) says how a verdict follows from the seeds, and where "
+        "the rows lie."
     )
     return _joined(parts) + "\n"
 

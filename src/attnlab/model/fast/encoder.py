@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from attnlab.model.encoders.recurrent import RecurrentEncoder
-from attnlab.model.fast.products import TILE
 from attnlab.model.pads import reorder, states_of
 from attnlab.model.recurrence import ONE_LAYER
 
 # The share of real tokens below which packed sequences are faster than oneDNN's recurrence.
 LEAST_REAL = 0.5 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") else 0.8
+TILE = 32  # numbers of bfloat16 in a row of a tile
 CLOSED_GATE = -10_000.0  # what the sigmoid of a gate makes exactly 0, in bfloat16 too
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.model.fast.linear import fast_linear
-from attnlab.model.fast.products import in_whole_tiles, product
+from attnlab.model.fast.products import product
 from attnlab.model.outputs.likelihood import SummedLoss
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.output import Reading
@@ -58,9 +58,8 @@ class _LinearNll(torch.autograd.Function):
         kind = readout.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         x = readout.to(dtype)
-        cast_weight = in_whole_tiles(weight.to(dtype))  # (V', R)
-        in_tiles = product(x, cast_weight, in_whole_tiles(bias.to(dtype)))  # (N, V')
-        logits = in_tiles[:, : len(weight)]  # (N, V)
+        cast_weight = weight.to(dtype)
+        logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
 
         # 2. A few rows at a time: add their loss, and replace each logit z by its gradient,
         # dL/dz = p - q'.
@@ -85,8 +84,7 @@ class _LinearNll(torch.autograd.Function):
             at_label = gradient.new_full(its_labels.shape, label_smoothing - 1)
             rows.copy_(gradient.scatter_add_(1, its_labels, at_label))
 
-        ctx.save_for_backward(x, cast_weight, in_tiles)
-        ctx.vocabulary_size = len(weight)
+        ctx.save_for_backward(x, cast_weight, logits)
         ctx.readout_dtype = readout.dtype
         ctx.weight_dtype = weight.dtype
         ctx.mark_non_differentiable(nll)
@@ -97,12 +95,10 @@ class _LinearNll(torch.autograd.Function):
     def backward(
         ctx: Any, into_loss: Tensor, _: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        # The gradient of the loss by the logits, 0 behind the vocabulary
-        x, weight, gradient = ctx.saved_tensors
-        real = slice(ctx.vocabulary_size)
+        x, weight, gradient = ctx.saved_tensors  # gradient: of the loss by the logits
         into_readout = product(gradient, weight.t()).to(ctx.readout_dtype)
-        into_weight = product(gradient.t(), x.t())[real].to(ctx.weight_dtype)
-        into_bias = gradient.sum(0)[real].to(ctx.weight_dtype)
+        into_weight = product(gradient.t(), x.t()).to(ctx.weight_dtype)
+        into_bias = gradient.sum(0).to(ctx.weight_dtype)
         for each in (into_readout, into_weight, into_bias):
             each.mul_(into_loss)
         return into_readout, into_weight, into_bias, None, None

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-TILE = 32  # numbers of bfloat16 in a row of a tile
-
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b as torch's `linear`, without a gradient.
@@ -35,17 +33,6 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
         weight = weight.contiguous()
     found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return found
-
-
-def in_whole_tiles(x: Tensor) -> Tensor:
-    """x with rows of zeros behind it, up to whole tiles; of bfloat16 on a CPU alone.
-
-    oneDNN multiplies matrices in tiles (AMX), and takes twice as long where a part of one is left.
-    """
-    missing = -len(x) % TILE
-    if missing == 0 or x.device.type != "cpu" or x.dtype != torch.bfloat16:
-        return x
-    return torch.cat([x, x.new_zeros(missing, *x.shape[1:])])
 
 
 @cache
