@@ -21,11 +21,12 @@ from attnlab.model.dropout import Dropout
 from process_cost import limit_threads
 from results import Row, report
 
+Call = Callable[[], object]
 SENTENCES, TOKENS = 64, 14
 CALLS = 10
 
 
-def recurrence(inputs: int) -> Callable[[], None]:
+def recurrence(inputs: int) -> Call:
     """An LSTM of 256 units in bfloat16, forward and backward."""
     lstm = torch.nn.LSTM(inputs, 256, batch_first=True)
     x = torch.randn(SENTENCES, TOKENS, inputs, requires_grad=True)
@@ -38,18 +39,19 @@ def recurrence(inputs: int) -> Callable[[], None]:
     return passes
 
 
-def self_attention(dtype: torch.dtype) -> Callable[[], None]:
+def self_attention(dtype: torch.dtype) -> Call:
     """Four heads of 48 numbers, forward and backward."""
-    read = torch.randn(3, SENTENCES, 4, TOKENS, 48, dtype=dtype, requires_grad=True)
+    shape = SENTENCES, 4, TOKENS, 48
+    query, key, value = (torch.randn(shape, dtype=dtype, requires_grad=True) for _ in range(3))
     seen = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
-    return lambda: scaled_dot_product_attention(*read, attn_mask=seen).sum().backward()
+    return lambda: scaled_dot_product_attention(query, key, value, seen).sum().backward()
 
 
-def dropout(layer: torch.nn.Module) -> Callable[[], object]:
+def dropout(layer: torch.nn.Module) -> Call:
     return partial(layer, torch.randn(SENTENCES, TOKENS, 192))
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, tuple[Callable[[], Call], Callable[[], Call]]] = {
     "LSTM in bfloat16, 257 inputs, or 288": (partial(recurrence, 257), partial(recurrence, 288)),
     "self-attention in bfloat16, or float32": (
         partial(self_attention, torch.bfloat16),
@@ -62,7 +64,7 @@ OPERATIONS = {
 }
 
 
-def milliseconds(call: Callable[[], object], rounds: int) -> float:
+def milliseconds(call: Call, rounds: int) -> float:
     call()
     taken = []
     for _ in range(rounds):
