@@ -66,7 +66,7 @@ if __name__ == "__main__":
             read_measurements,
             write_measurements,
         )
-        from attnlab.studies.study_page import write_page
+        from attnlab.studies.study_pages import write_pages
         from attnlab.studies.study_sweep import is_of_sweep
 
         if arguments.judge and not arguments.name:
@@ -88,6 +88,6 @@ if __name__ == "__main__":
                 write_measurements(measurements, folder)
             result = judge(study, path, measurements, folder)
             show_result(study, result, folder)
-            page = write_page(path, arguments.into)  # of all studies of its kind
+            page = write_pages(path, arguments.into)  # of all studies of its kind
             if page is not None:
                 print(f"page: {page}")

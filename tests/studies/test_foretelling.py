@@ -16,7 +16,8 @@ from attnlab.studies.foretelling import Foretelling, Foretold
 from attnlab.studies.measured_rows import Learnt, MeasuredRows
 from attnlab.studies.study import Study, read_study
 from attnlab.studies.study_figure import figure_of
-from attnlab.studies.study_page import KINDS, ShownStudy, Verdict, own_page, study_page
+from attnlab.studies.study_kinds import KINDS
+from attnlab.studies.study_page import ShownStudy, Verdict, own_page, study_page
 from attnlab.studies.study_result import result_of
 
 RULE = Foretelling("attention_entropy", at=50, below=0.5)

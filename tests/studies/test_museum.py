@@ -14,7 +14,9 @@ from attnlab.studies import museum
 from attnlab.studies.expectations import Expectation
 from attnlab.studies.measured_rows import MeasuredRows
 from attnlab.studies.study import Study, find_studies, read_study
-from attnlab.studies.study_page import KINDS, ShownStudy, study_page, write_page
+from attnlab.studies.study_kinds import KINDS
+from attnlab.studies.study_page import ShownStudy, study_page
+from attnlab.studies.study_pages import write_pages
 from attnlab.studies.study_result import result_of
 
 ROOT = CONF.parent
@@ -107,7 +109,7 @@ def test_page_shows_what_each_fault_does_and_what_it_costs() -> None:
 
 def test_page_of_the_museum_is_what_the_command_writes(tmp_path: Path) -> None:
     (tmp_path / "studies").symlink_to(ROOT / "docs" / "studies")
-    written = write_page(OURS[0], tmp_path)
+    written = write_pages(OURS[0], tmp_path)
     assert written is not None
     page = (ROOT / "docs" / "museum.md").read_text(encoding="utf-8")
     assert page == written.read_text(encoding="utf-8")

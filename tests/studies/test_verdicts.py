@@ -15,7 +15,8 @@ from attnlab.evaluation.significance import holm
 from attnlab.studies.expectations import Expectation, Outcome, Published, Reached, finding_of_p
 from attnlab.studies.measured_rows import Learnt, MeasuredRows, SentenceCovariances
 from attnlab.studies.study import Study
-from attnlab.studies.study_page import KINDS, ShownStudy, study_page, verdicts_of
+from attnlab.studies.study_kinds import KINDS
+from attnlab.studies.study_page import ShownStudy, study_page, verdicts_of
 from attnlab.studies.study_result import look_of, result_of
 from attnlab.studies.verdicts import outcomes_of_family, verdict_on_claim, verdict_on_replication
 

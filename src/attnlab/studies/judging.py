@@ -14,7 +14,7 @@ from attnlab.studies.registration import digest_of
 from attnlab.studies.study import Study, read_study
 from attnlab.studies.study_figure import figure_of
 from attnlab.studies.study_files import RESULT, Measurements, check_rows, read_measurements
-from attnlab.studies.study_page import write_page
+from attnlab.studies.study_pages import write_pages
 from attnlab.studies.study_result import result_of
 
 
@@ -40,7 +40,7 @@ def show_result(study: Study, result: Mapping[str, Any], folder: Path) -> None:
 
 
 def judge_all(into: Path) -> None:
-    """Judge each of our studies whose rows lie in a folder, and write both pages.
+    """Judge each of our studies whose rows lie in a folder, and write the pages.
 
     Rows that do not answer what a study asks now are named and left as they are.
 
@@ -63,4 +63,4 @@ def judge_all(into: Path) -> None:
         result = judge(study, path, measurements, folder)
         print(f"{path.stem}: {result['verdict']}")
     for path in pages.values():
-        print(f"page: {write_page(path, into)}")
+        print(f"page: {write_pages(path, into)}")

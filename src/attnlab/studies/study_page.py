@@ -1,24 +1,20 @@
-"""The Markdown pages of studies: one for each kind, with a table of all studies of the kind.
+"""The Markdown of studies: a page for each kind, with a table of all studies of the kind.
 
 Each study has a section there, or a page of its own: what was found, or what is asked.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from attnlab.config.params import NO_REVISION
-from attnlab.files import atomic_file
-from attnlab.project import STUDIES, pipeline_command
+from attnlab.project import pipeline_command
 from attnlab.studies import museum
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p
-from attnlab.studies.registration import digest_of
-from attnlab.studies.study import Study, read_study
-from attnlab.studies.study_kinds import KINDS, Kind
+from attnlab.studies.study import Study
+from attnlab.studies.study_kinds import Kind
 from attnlab.studies.study_result import FORETOLD_HEADINGS, outcomes_of, verdict_of
 from attnlab.studies.verdicts import outcomes_of_family
 from attnlab.tasks.saved import measure_named
@@ -82,45 +78,6 @@ def verdicts_of(studies: Sequence[ShownStudy]) -> dict[str, Verdict]:
             words = verdict_of(member.study, member.result, of_member)
             verdicts[member.name] = Verdict(words, of_member)
     return verdicts
-
-
-def write_page(path: Path, into: Path) -> Path | None:
-    """Write the page of all studies of a kind, and those of each study where they have any.
-
-    Studies that were not run are among them.
-
-    path: of one of them; a study of the user's own is on no page, and None is returned.
-    """
-    if path.parent.parent != STUDIES:
-        return None
-    kind = path.parent.name
-    studies = []
-    for file in sorted((STUDIES / kind).glob("*.yaml")):
-        result = _read_result(into / "studies" / file.stem / "result.json")
-        question = digest_of(file.read_text(encoding="utf-8"))
-        is_judged = result.get("question") == question
-        studies.append(ShownStudy(file.stem, read_study(file), result, is_judged))
-
-    page = into / f"{kind}.md"
-    _write(page, study_page(KINDS[kind], studies))
-    pages = KINDS[kind].pages
-    if pages:
-        verdicts = verdicts_of(studies)
-        for shown in studies:
-            own = own_page(KINDS[kind], shown, verdicts.get(shown.name))
-            _write(into / pages / f"{shown.name}.md", own)
-    return page
-
-
-def _write(page: Path, text: str) -> None:
-    with atomic_file(page) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def _read_result(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        return {}
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
@@ -318,15 +275,16 @@ def _known_before(shown: ShownStudy) -> str:
     return " ".join(parts)
 
 
+def was_asked_before(shown: ShownStudy) -> bool:
+    """Whether a commit had the question, as it stands now, when the training began."""
+    registered = shown.result.get("registered")
+    return registered is not None and registered["before"]
+
+
 def _how_it_was_run(shown: ShownStudy) -> str:
     """The command, the seeds, the cost, the machine and the revision."""
     study, result = shown.study, shown.result
-    seeds = result["run_seeds"]
-    words = [pipeline_command("replicate"), shown.name]
-    if seeds != study.seeds:
-        words.append(f"--seeds {seeds}")
-    command = " ".join([*words, *result["run_settings"]])
-    last = study.first_seed + seeds - 1
+    last = study.first_seed + result["run_seeds"] - 1
     lines = [
         f"Seeds: {study.first_seed} to {last}. CPU minutes of training: {shown.cpu_minutes}. "
         f"{result['machine']}."
@@ -336,9 +294,17 @@ def _how_it_was_run(shown: ShownStudy) -> str:
     if "look" in result:
         lines.append(f"It was {result['look']['why']}.")
     registered = result.get("registered")
-    if registered is not None and registered["before"]:
+    if registered is not None and was_asked_before(shown):
         lines.append(f"Registered by {registered['commit'][:12]}.")
-    return f"```sh\n{command}\n```\n\n{' '.join(lines)}"
+    return f"```sh\n{command_of(shown)}\n```\n\n{' '.join(lines)}"
+
+
+def command_of(shown: ShownStudy) -> str:
+    """The command by which a study was run."""
+    words = [pipeline_command("replicate"), shown.name]
+    if shown.result["run_seeds"] != shown.study.seeds:
+        words.append(f"--seeds {shown.result['run_seeds']}")
+    return " ".join([*words, *shown.result["run_settings"]])
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

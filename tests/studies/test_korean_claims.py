@@ -1,0 +1,133 @@
+"""The Korean page of the claims: its translations are current, and it has the English figures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlab.project import STUDIES
+from attnlab.studies.expectations import Expectation
+from attnlab.studies.korean_claims import (
+    KoreanClaim,
+    KoreanTexts,
+    digest_of_english,
+    korean_claims_page,
+    korean_texts,
+)
+from attnlab.studies.study import Study, read_study
+from attnlab.studies.study_page import ShownStudy
+from attnlab.studies.study_pages import write_pages
+from attnlab.studies.study_result import result_of
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = sorted((STUDIES / "claims").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CLAIMS, ids=lambda path: path.stem)
+def test_every_claim_is_translated_as_it_stands_now(path: Path) -> None:
+    study, claim = read_study(path), korean_texts().claims[path.stem]
+    assert claim.english == digest_of_english(study)
+    assert len(claim.expect) == len(study.expect)
+    assert bool(claim.known) == bool(study.known)
+    assert bool(claim.found) == bool(study.found)
+    assert bool(claim.depends_on) == bool(study.depends_on)
+    assert (ROOT / "docs" / "course" / "ko" / f"{claim.lesson}.md").is_file()
+    for expected in study.expect:
+        assert expected.measure in korean_texts().measures
+
+
+def test_nothing_is_translated_that_is_no_claim() -> None:
+    assert set(korean_texts().claims) == {path.stem for path in CLAIMS}
+
+
+def test_page_is_what_the_command_writes(tmp_path: Path) -> None:
+    (tmp_path / "studies").symlink_to(ROOT / "docs" / "studies")
+    write_pages(CLAIMS[0], tmp_path)
+    for name in ("claims.md", "ko/claims.md"):
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert page == (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_page_has_the_figures_of_the_english_one() -> None:
+    """Every difference and every p value of the table of a claim, in the same order."""
+    english, korean = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("claims.md", "ko/claims.md")
+    )
+    figures = r"\| ([+-][\d.]+ \([^|]*\)) \|"
+    differences = [found.replace(" to ", " ~ ") for found in re.findall(figures, english)]
+    assert len(differences) > 30
+    assert re.findall(figures, korean) == differences
+
+
+STUDY = Study(
+    "Some claim", "How.", {"good": [], "bad": []}, [], ["bleu"], seeds=3, found="It is so.",
+    expect=[Expectation("good is better", "bleu", "good", "bad", by=1.0, primary=True)],
+)  # fmt: skip
+CLAIM = KoreanClaim(
+    digest_of_english(STUDY), "02_bottleneck", "어떤 주장", "이렇게.", ["좋은 쪽이 낫다"],
+    found="그렇습니다.",
+)  # fmt: skip
+VALUES = {"good": [30.0, 31.0, 32.0], "bad": [20.0, 22.0, 21.0]}
+
+
+def shown(study: Study = STUDY, **settings: Any) -> ShownStudy:
+    rows = [
+        {"system": system, "seed": seed, "bleu": value}
+        for system, values in VALUES.items()
+        for seed, value in enumerate(values, 1)
+    ]
+    conditions = {"run_seeds": 3, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
+    return ShownStudy("some_claim", study, result_of(study, rows) | conditions, **settings)
+
+
+def page_of(study: ShownStudy, claim: KoreanClaim = CLAIM) -> str:
+    return korean_claims_page(
+        [study], KoreanTexts("# 주장", {"bleu": "블루"}, {"some_claim": claim})
+    )
+
+
+def test_verdict_question_and_finding_are_korean() -> None:
+    page = page_of(shown())
+    assert "| [어떤 주장](#some_claim) | 성립 | 3 | [2강](../course/ko/02_bottleneck.md) |" in page
+    assert "**성립.** 그렇습니다.\n\n이렇게." in page
+    assert "| **좋은 쪽이 낫다** | 블루 | +10.00 (" in page
+    assert "1.00보다 큼" in page
+    assert "good is better" not in page
+
+
+def test_texts_that_have_changed_since_are_shown_in_english_and_said_to_be() -> None:
+    page = page_of(shown(replace(STUDY, found="It is not so.")))
+    assert "**성립.** It is not so." in page
+    assert "*영어 원문이 바뀌었고, 아직 번역되지 않았습니다.* How." in page
+    assert "그렇습니다" not in page
+
+
+def test_finding_of_other_seeds_than_planned_is_not_shown() -> None:
+    planned = replace(STUDY, seeds=5)
+    claim = replace(CLAIM, english=digest_of_english(planned))
+    assert "그렇습니다" not in page_of(shown(planned), claim)
+
+
+def test_study_that_was_not_run_shows_what_is_asked() -> None:
+    page = page_of(ShownStudy("some_claim", STUDY, result={}))
+    assert "**아직 실험하지 않음.**" in page
+    assert "| **좋은 쪽이 낫다** | 블루 |" in page
+    assert "그렇습니다" not in page
+
+
+def test_result_of_another_question_is_not_shown() -> None:
+    page = page_of(shown(is_judged=False))
+    assert "**질문을 고쳤고, 아직 실험하지 않음.**" in page
+    assert "+10.00" not in page
+
+
+def test_page_says_where_no_record_shows_that_the_question_came_first() -> None:
+    late = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
+    asked_before = shown()
+    asked_before.result["registered"] = {"before": True, "commit": "0" * 40}  # type: ignore[index]
+    assert late in page_of(shown())
+    assert late not in page_of(asked_before)
