@@ -77,8 +77,8 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     (expectation,) = result["expectations"]
     assert expectation[1] == "token NLL"
     assert expectation[3:5] == ["above 0", "Welch's t, 2 seeds, 40 sentences"]
-    assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
-    assert (result["run_seeds"], result["verdict"], len(result["table"])) == (
+    assert f"주의가 도움이 되는가: {result['verdict_alone']}" in first.out
+    assert (result["run_seeds"], result["verdict_alone"], len(result["table"])) == (
         2,
         "fewer than 3 seeds",
         2,
@@ -120,7 +120,7 @@ def test_study_with_looks_trains_the_next_seeds_only_where_it_is_open(
     assert ended.err.count("seed 6") == 2
     assert "seed 7" not in ended.err
     result = json.loads(Path("runs/studies/clear/result.json").read_text(encoding="utf-8"))
-    assert (result["verdict"], result["run_seeds"]) == ("holds", 6)
+    assert (result["verdict_alone"], result["run_seeds"]) == ("holds", 6)
     assert result["look"]["why"].startswith("decided at look 1 of 2")
 
 

@@ -184,7 +184,9 @@ def test_page_of_a_question_has_the_rule_the_shares_and_a_figure_of_the_early_va
         "run_seeds": 6, "run_settings": [], "machine": "M", "cpu_minutes": 1.0,
     }  # fmt: skip
     page = own_page(
-        KINDS["questions"], ShownStudy("mine", asked, result), Verdict("undecided", ["undecided"])
+        KINDS["questions"],
+        ShownStudy("mine", asked, result),
+        Verdict("undecided", ["undecided"], [None]),
     )
     assert "A seed is foretold to fail with attention entropy after 50 steps below 0.50" in page
     shares = "4 of 6 (0.22 to 0.96) | 1 of 2 (0.01 to 0.99) | 1 of 4 (0.01 to 0.81)"

@@ -76,12 +76,36 @@ def test_range_of_lengths_scatters_by_its_own_sentences(monkeypatch: pytest.Monk
     assert found.variance == pytest.approx(right[short].var() / 40, rel=0.2)
 
 
-def test_models_that_were_tested_on_other_sentences_have_no_common_scatter(
+def test_systems_that_were_tested_on_other_sentences_vary_independently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those of two languages; the same answers on the same sentences would leave no scatter."""
+    right = np.random.default_rng(13).random(SENTENCES) < 0.5
+    scatter = scatter_of(
+        [
+            SentenceCounts("Finnish", SENTENCES, {"soft, Finnish": share_of(right)}),
+            SentenceCounts("Finnish", SENTENCES, {"hard, Finnish": share_of(~right)}),
+            SentenceCounts("German", SENTENCES // 2, {"soft, German": share_of(right[::2])}),
+        ],
+        monkeypatch,
+    )
+    of_finnish = scatter.by_measure["exact_match"]["soft, Finnish", "soft, Finnish"]
+    of_german = scatter.by_measure["exact_match"]["soft, German", "soft, German"]
+    within = scatter.of_difference("exact_match", "soft, Finnish", "hard, Finnish")
+    across = scatter.of_difference("exact_match", "soft, Finnish", "soft, German")
+    assert within is not None
+    assert across is not None
+    assert within.variance == pytest.approx(4 * of_finnish)  # they err on opposite sentences
+    assert across.variance == pytest.approx(of_finnish + of_german)
+    assert scatter.sentences == SENTENCES // 2
+
+
+def test_system_whose_seeds_were_tested_on_other_sentences_has_no_scatter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = np.ones(SENTENCES, dtype=bool)
     models = [
-        SentenceCounts(test_set, SENTENCES, {test_set: share_of(right)})
+        SentenceCounts(test_set, SENTENCES, {"dot": share_of(right)})
         for test_set in ("one", "other")
     ]
     assert scatter_of(models, monkeypatch).by_measure == {}

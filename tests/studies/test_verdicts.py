@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,12 @@ from attnlab.studies.study import Study
 from attnlab.studies.study_kinds import KINDS
 from attnlab.studies.study_page import ShownStudy, study_page, verdicts_of
 from attnlab.studies.study_result import look_of, result_of
-from attnlab.studies.verdicts import outcomes_of_family, verdict_on_claim, verdict_on_replication
+from attnlab.studies.verdicts import (
+    corrected_p_values,
+    outcomes_of_family,
+    verdict_on_claim,
+    verdict_on_replication,
+)
 
 Row = dict[str, Any]
 
@@ -205,6 +211,17 @@ def test_p_values_of_a_family_are_corrected_once() -> None:
     assert holm(p_values) == pytest.approx([0.03, 0.04, 0.04])
     assert outcomes_of_family(findings) == ["holds", "holds", "undecided", "does not hold"]
     assert outcomes_of_family([*findings, finding_of_p(0.03, 1.0)]) == ["holds", *["undecided"] * 4]
+    assert corrected_p_values(findings) == pytest.approx([0.03, 0.04, None, 0.04])
+
+
+def test_expectation_that_was_not_run_counts_as_one_that_cannot_be_rejected() -> None:
+    """So no verdict that stands now falls when it is run, whatever its p is then."""
+    findings = [finding_of_p(p, 1.0) for p in (0.01, 0.02)]
+    waiting = corrected_p_values(findings, not_run=2)
+    assert waiting == pytest.approx([0.04, 0.06])
+    for p in (0.0001, 0.015, 0.5, 1.0):
+        once_run = corrected_p_values([*findings, *[finding_of_p(p, 1.0)] * 2])
+        assert all(late <= now for late, now in zip(once_run, waiting, strict=False))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +246,9 @@ def test_verdict_on_a_claim(outcomes: list[Outcome], verdict: str) -> None:
         (["yes", "yes"], ["does not hold"], True, "contradicted"),
         (["yes", "yes"], ["holds"], False, "direction reproduced"),
         (["yes", "no"], ["holds"], True, "direction reproduced"),
-        (["no"], ["does not hold"], False, "contradicted"),
+        (["no"], ["does not hold"], True, "contradicted"),
+        (["no"], ["does not hold"], False, "not comparable"),
+        (["yes"], ["holds", "does not hold"], False, "not comparable"),
         (["no"], ["undecided"], False, "undecided"),
         (["yes"], [], False, "not comparable"),
         (["no"], [], True, "contradicted"),
@@ -317,6 +336,25 @@ def test_family_is_corrected_on_the_page_of_all_studies() -> None:
     assert verdicts["close"].outcomes == ["undecided"]
 
 
+def test_studies_of_a_family_that_were_not_run_are_counted_and_said() -> None:
+    close = shown("close", {"good": [30, 31, 32], "bad": [28, 28.2, 27.8]}, family="claims")
+    waiting = ShownStudy("waiting", close.study, result={})
+    assert verdicts_of([close])["close"].words == "holds"
+    assert verdicts_of([close, waiting])["close"].words == "undecided"
+    page = study_page(KINDS["claims"], [close, waiting])
+    assert "The family *claims* has 2 primary expectations, 1 of them not run yet." in page
+    p = close.findings[0].p
+    assert p is not None
+    assert f"| {p:.3f} | {2 * p:.3f} | undecided |" in page
+
+
+def test_single_expectation_decides_unless_it_is_said_not_to() -> None:
+    asked = Expectation("good is better", "bleu", "good", "bad")
+    aside = replace(asked, primary=False)
+    assert study(expect=[asked]).primary == [asked]
+    assert study(expect=[aside]).primary == []
+
+
 def test_page_asks_the_questions_of_studies_that_were_not_run() -> None:
     asked = shown("some_claim", {"good": [30, 31, 32], "bad": [20, 22, 21]}).study
     page = study_page(KINDS["claims"], [ShownStudy("some_claim", asked, result={})])
@@ -387,8 +425,8 @@ def test_first_look_needs_far_more_than_one_in_twenty() -> None:
     assert not look.ends
     assert look.level is not None
     assert look.level < 0.001
-    assert result_of(looking(), found)["verdict"] == "undecided"
-    assert result_of(study(expect=looking().expect), found)["verdict"] == "holds"
+    assert result_of(looking(), found)["verdict_alone"] == "undecided"
+    assert result_of(study(expect=looking().expect), found)["verdict_alone"] == "holds"
 
 
 def test_study_that_would_hardly_be_decided_is_given_up() -> None:
@@ -407,7 +445,7 @@ def test_seeds_between_two_looks_decide_nothing() -> None:
     judged = looking()
     found = drawn(7, lead=9.0)
     assert not look_of(judged, found, SentenceCovariances()).ends
-    assert result_of(judged, found)["verdict"] == "undecided"
+    assert result_of(judged, found)["verdict_alone"] == "undecided"
     assert judged.counts_of_seeds(7) == [7]
     assert judged.counts_of_seeds(None) == [3, 6, 9]
     assert judged.counts_of_seeds(6) == [3, 6]

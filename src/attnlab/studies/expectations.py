@@ -104,7 +104,8 @@ class Expectation:
         number.
     by: how much greater `more` is at least; of `rescued`, what the share is above.
     within: the two differ by less than this; `by` is not used then.
-    primary: whether it decides the study; the others have intervals only.
+    primary: whether it decides the study; the others have intervals only. None where nothing is
+        said of it: a single expectation decides then.
     same_seeds: of shares: seeds of the same number are the same one with and without a change.
     """
 
@@ -114,7 +115,7 @@ class Expectation:
     less: str | float
     by: float = 0.0
     within: float | None = None
-    primary: bool = False
+    primary: bool | None = None
     same_seeds: bool = False
     __pydantic_config__: ClassVar = _NO_OTHER_KEYS
 

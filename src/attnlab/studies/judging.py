@@ -36,7 +36,15 @@ def show_result(study: Study, result: Mapping[str, Any], folder: Path) -> None:
     for name in ("table", "published_table", "expectations"):
         for row in result[name]:
             print(" | ".join(row))
-    print(f"{study.title}: {result['verdict']}\nfigure: {folder / 'figure.png'}")
+    print(f"{study.title}: {verdict_text(study, result)}\nfigure: {folder / 'figure.png'}")
+
+
+def verdict_text(study: Study, result: Mapping[str, Any]) -> str:
+    """The verdict, and what it leaves out where the study belongs to a family."""
+    verdict = str(result["verdict_alone"])
+    if not study.family:
+        return verdict
+    return f"{verdict}, before the correction over the family {study.family}"
 
 
 def judge_all(into: Path) -> None:
@@ -61,6 +69,6 @@ def judge_all(into: Path) -> None:
             print(error)
             continue
         result = judge(study, path, measurements, folder)
-        print(f"{path.stem}: {result['verdict']}")
+        print(f"{path.stem}: {verdict_text(study, result)}")
     for path in pages.values():
         print(f"page: {write_pages(path, into)}")

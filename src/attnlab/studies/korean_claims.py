@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
+from attnlab.studies.expectations import p_shown
 from attnlab.studies.study import Study
 from attnlab.studies.study_page import (
     ShownStudy,
@@ -157,7 +158,7 @@ def _section(
         late = "" if was_asked_before(shown) else _ASKED_LATE
         parts += [f"{answer} {found}".strip(), claim.text, _how_it_was_run(shown)]
         parts.append(f"{known} {late}".strip())
-        headings = ["예상", "지표", "차이", "기준", "p", "결과"]
+        headings = ["예상", "지표", "차이", "기준", "p", "홀름 p", "결과"]
         parts.append(table(headings, _found(shown, claim, verdict, measures)))
         parts.append(f"![{claim.title}](../studies/{shown.name}/figure.png)")
     return "\n\n".join(part for part in parts if part)
@@ -176,7 +177,7 @@ def _found(
 ) -> list[list[str]]:
     """The rows of the expectations, with what was found of each."""
     study = shown.study
-    outcomes = iter(verdict.outcomes)
+    of_primary = iter(zip(verdict.corrected, verdict.outcomes, strict=True))
     rows = []
     asked = _asked(study, claim, measures)
     for expected, (says, label), of_result in zip(
@@ -185,8 +186,12 @@ def _found(
         _, compared, difference, limit, _, p = of_result
         # `offset +0 - 0.8000`: what is left of the number that it is held against
         compared = compared.replace(measure_named(expected.measure).label, label)
-        outcome = _OUTCOMES[next(outcomes)] if expected in study.primary else "–"
-        rows.append([says, compared, difference.replace(" to ", " ~ "), _limit(limit), p, outcome])
+        decided = ["–", "–"]
+        if expected in study.primary:
+            corrected, outcome = next(of_primary)
+            decided = [p_shown(corrected), _OUTCOMES[outcome]]
+        difference = difference.replace(" to ", " ~ ")
+        rows.append([says, compared, difference, _limit(limit), p, *decided])
     return rows
 
 

@@ -71,7 +71,7 @@ class SentenceCovariances:
     """How the means of systems vary together over samples of the test sentences.
 
     by_measure: {measure: {(system, system): covariance}}, each pair in both orders.
-    sentences: of the test split.
+    sentences: of the test split, the smallest one where there are several.
     """
 
     by_measure: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)

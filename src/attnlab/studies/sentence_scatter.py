@@ -1,12 +1,13 @@
 """How the means of a study's systems scatter by the choice of the test sentences.
 
 All systems that were tested on the same sentences are measured on the same samples of these, so
-that what is hard for all of them leaves their differences alone.
+that what is hard for all of them leaves their differences alone. Systems that were tested on other
+sentences, those of another language for example, vary independently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,8 @@ def sentence_covariances(
 ) -> SentenceCovariances:
     """The covariances of the systems' means over the seeds that learnt.
 
-    Empty where the models were not tested on the same sentences, and where the measurement is not
-    one of `SENTENCE_COUNTS`.
+    Empty where the seeds of one system were tested on different sentences, and where the
+    measurement is not one of `SENTENCE_COUNTS`.
 
     points: measured already.
     """
@@ -40,23 +41,29 @@ def sentence_covariances(
     for point in points:
         if measured.learnt_by_seed(point.system).get(point.seed, False):
             scores.add(count(point))
-    if len(scores.test_sets) != 1:
+    if not scores.have_one_test_set_each():
         return SentenceCovariances()
-    by_measure = {name: _covariances(means) for name, means in scores.means().items()}
-    return SentenceCovariances(by_measure, scores.sentences)
+    by_measure = {
+        name: _covariances(means, scores.test_set_of) for name, means in scores.means().items()
+    }
+    return SentenceCovariances(by_measure, scores.fewest_sentences)
 
 
 class _ScoresOfSamples:
-    """The metrics of the models on samples of their test sentences, which are the same for all."""
+    """The metrics of the models on samples of their test sentences.
+
+    The samples are the same for all models of the same test set.
+    """
 
     def __init__(self) -> None:
-        self.test_sets: set[str] = set()
-        self.sentences = 0
+        self._test_sets: dict[str, set[str]] = {}  # by system
+        self._sentences: dict[str, int] = {}  # by test set
         self._by_measure: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
 
     def add(self, model: SentenceCounts) -> None:
-        self.test_sets.add(model.test_set)
-        self.sentences = model.sentences
+        self._sentences[model.test_set] = model.sentences
+        for system in model.by_system:
+            self._test_sets.setdefault(system, set()).add(model.test_set)
         measured = [
             (system, measure, counts)
             for system, by_measure in model.by_system.items()
@@ -72,6 +79,18 @@ class _ScoresOfSamples:
             scores = scores_of_samples(counts.metric, sums)
             of_measure.setdefault(system, []).append(scores)
 
+    def have_one_test_set_each(self) -> bool:
+        """Whether all seeds of each system were tested on the same sentences."""
+        return all(len(test_sets) == 1 for test_sets in self._test_sets.values())
+
+    def test_set_of(self, system: str) -> str:
+        (test_set,) = self._test_sets[system]
+        return test_set
+
+    @property
+    def fewest_sentences(self) -> int:
+        return min(self._sentences.values(), default=0)
+
     def means(self) -> dict[str, dict[str, NDArray[np.float64]]]:
         """{measure: {system: (B,) the mean over its seeds}}."""
         return {
@@ -80,10 +99,14 @@ class _ScoresOfSamples:
         }
 
 
-def _covariances(means: Mapping[str, NDArray[np.float64]]) -> dict[tuple[str, str], float]:
+def _covariances(
+    means: Mapping[str, NDArray[np.float64]], test_set_of: Callable[[str], str]
+) -> dict[tuple[str, str], float]:
     covariances: dict[tuple[str, str], float] = {}
     for one, other in pairs_of(list(means)):
-        found = float(np.cov(means[one], means[other])[0, 1])
+        found = 0.0
+        if test_set_of(one) == test_set_of(other):
+            found = float(np.cov(means[one], means[other])[0, 1])
         covariances[one, other] = covariances[other, one] = found
     return covariances
 

@@ -48,7 +48,7 @@ class Study:
     measurement: one of `MEASUREMENTS`.
     measures: of the table and the figure.
     expect: of the claim, or of the direction of a published effect. The primary ones decide; a
-        single one is primary.
+        single one is primary, unless it says `primary: false`.
     depends_on: what several primary expectations differ in, such as the score.
     family: studies of the same name are corrected together for their number.
     tune: the keys of a `Tuning`, a setting that each system has at its best value, chosen on
@@ -182,7 +182,7 @@ class Study:
     @property
     def primary(self) -> list[Expectation]:
         """The expectations that decide."""
-        if len(self.expect) == 1:
+        if len(self.expect) == 1 and self.expect[0].primary is None:
             return list(self.expect)
         return [expected for expected in self.expect if expected.primary]
 

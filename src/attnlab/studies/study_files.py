@@ -111,10 +111,19 @@ def conditions(
 
 def described_machine(threads: int) -> str:
     """What the bits of a result depend on."""
+    processor = f"{_maker()} {torch.backends.cpu.get_cpu_capability()}".strip()
     return (
-        f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
+        f"{processor}, {threads} thread(s), "
         f"Python {platform.python_version()}, torch {torch.__version__}"
     )
+
+
+def _maker() -> str:
+    """The processor's, `GenuineIntel` or `AuthenticAMD`; empty where the system does not say it."""
+    described = Path("/proc/cpuinfo")  # Linux
+    text = described.read_text() if described.is_file() else platform.processor()
+    found = re.search(r"GenuineIntel|AuthenticAMD", text)
+    return found[0] if found else ""
 
 
 def write_measurements(measurements: Measurements, folder: Path) -> None:

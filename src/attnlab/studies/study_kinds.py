@@ -31,13 +31,18 @@ _PAIRING = (
 )
 _TESTS = (
     "Below six seeds they are compared with Student's t (paired, or Welch's), from six on exactly, "
-    "by all flips of signs or permutations of the seeds. Where the test sentences were resampled, "
-    "their scatter counts too; the column *tested by* says so. Means alike within a bound: two "
-    "one-sided tests, shown with the interval of 90 %; all other intervals are of 95 %. Nothing is "
-    "decided where no seed scatters, or with fewer than three seeds. p values of primary "
-    "expectations are corrected by Holm's method over all primary ones of a family; other "
-    "expectations have their interval and their own p, and decide nothing. Outcomes are those "
-    "after the correction."
+    "by all flips of signs or permutations of the seeds. A system whose seeds are all alike is "
+    "taken to scatter as the one that it is compared with. Where neither does, nothing is decided, "
+    "except of independent seeds that are enough to tell the two apart without a scatter, five and "
+    "five for example; nothing is decided with fewer than three seeds. Where the test sentences "
+    "were resampled, their scatter counts too, with one degree of freedom less than there are "
+    "sentences; the column *tested by* says so. p values are two-sided, and always of the side "
+    "that the difference lies on. Means alike within a bound: two one-sided tests, shown with the "
+    "interval of 90 %; all other intervals are of 95 %. p values of primary expectations are "
+    "corrected by Holm's method over all primary ones of a family (*Holm's p*). Those of studies "
+    "that were not run yet count as 1, so that no later run takes a verdict back. Outcomes are "
+    "those after the correction; other expectations have their interval and their own p, and "
+    "decide nothing."
 )
 
 # By the folder of the studies.
@@ -55,9 +60,10 @@ KINDS = {
         rule="Each card stands in `pipelines/studies/replications`, with the published figures, "
         "their tolerance and the published effects. *Reproduced*: the published setup was run, and "
         "the mean over the seeds is within the tolerance of every figure, or better. *Direction "
-        "reproduced*: every primary effect holds. *Contradicted*: a primary effect does not hold, "
-        "or, in the published setup and without effects, a figure is missed by our whole interval. "
-        "*Not comparable*: another setup was run, and no effect is named. Else *undecided*. "
+        "reproduced*: every primary effect holds. *Contradicted*: in the published setup a primary "
+        "effect does not hold, or, without effects, a figure is missed by our whole interval. "
+        "*Not comparable*: in another setup no effect is named, or one does not hold. Else "
+        "*undecided*. "
         f"{_PAIRING} {_TESTS}",
         effect="published effect",
     ),
@@ -68,7 +74,8 @@ KINDS = {
         "batches; `replicate.py museum` runs all of them. Its primary expectation says what the "
         "mistake costs. It *holds* where the cost is certain, *does not hold* where the faulty "
         "model is certainly the better one, and is *undecided* else: a cost that five seeds do not "
-        "show. All differences are paired by seed. "
+        "show. All differences are paired by seed; studies whose right "
+        "model is the same one share its five trainings. "
         f"{_TESTS}",
         effect="what it costs",
         introduction=museum.INTRODUCTION,

@@ -12,11 +12,11 @@ from typing import Any
 from attnlab.config.params import NO_REVISION
 from attnlab.project import pipeline_command
 from attnlab.studies import museum
-from attnlab.studies.expectations import Finding, Outcome, finding_of_p
+from attnlab.studies.expectations import Finding, Outcome, finding_of_p, p_shown
 from attnlab.studies.study import Study
 from attnlab.studies.study_kinds import Kind
 from attnlab.studies.study_result import FORETOLD_HEADINGS, outcomes_of, verdict_of
-from attnlab.studies.verdicts import outcomes_of_family
+from attnlab.studies.verdicts import corrected_p_values, outcomes_of_family
 from attnlab.tasks.saved import measure_named
 
 
@@ -50,34 +50,49 @@ class ShownStudy:
 
 @dataclass(frozen=True)
 class Verdict:
-    """words: of the study. outcomes: of its primary expectations."""
+    """Of a study, whose primary expectations have an outcome each.
+
+    corrected: Holm's p of each; None of one that was not tested, or in no family.
+    """
 
     words: str
     outcomes: Sequence[Outcome]
+    corrected: Sequence[float | None]
 
 
 def verdicts_of(studies: Sequence[ShownStudy]) -> dict[str, Verdict]:
     """{name of a study: its verdict}, corrected over its family; of those that were run."""
     families: dict[str, list[ShownStudy]] = {}
     for shown in studies:
-        if shown.was_run:
-            families.setdefault(shown.study.family or shown.name, []).append(shown)
+        families.setdefault(shown.study.family or shown.name, []).append(shown)
 
     verdicts = {}
     for members in families.values():
-        if members[0].study.looks:  # it is in no family
-            (member,) = members
-            of_looks = outcomes_of(member.study, member.result, member.findings)
-            words = verdict_of(member.study, member.result, of_looks)
-            verdicts[member.name] = Verdict(words, of_looks)
-            continue
-        findings = [finding for member in members for finding in member.findings]
-        outcomes = iter(outcomes_of_family(findings))
-        for member in members:
+        was_run = [member for member in members if member.was_run]
+        findings = [finding for member in was_run for finding in member.findings]
+        not_run = expectations_not_run(members)
+        corrected = iter(corrected_p_values(findings, not_run))
+        outcomes = iter(outcomes_of_family(findings, not_run))
+        for member in was_run:
+            if member.study.looks:  # it is in no family
+                verdicts[member.name] = _verdict_at_a_look(member)
+                continue
             of_member = [next(outcomes) for _ in member.findings]
             words = verdict_of(member.study, member.result, of_member)
-            verdicts[member.name] = Verdict(words, of_member)
+            p_values = [next(corrected) for _ in member.findings]
+            verdicts[member.name] = Verdict(words, of_member, p_values)
     return verdicts
+
+
+def expectations_not_run(family: Sequence[ShownStudy]) -> int:
+    """How many primary expectations of a family were not measured yet."""
+    return sum(len(shown.study.primary) for shown in family if not shown.was_run)
+
+
+def _verdict_at_a_look(shown: ShownStudy) -> Verdict:
+    outcomes = outcomes_of(shown.study, shown.result, shown.findings)
+    words = verdict_of(shown.study, shown.result, outcomes)
+    return Verdict(words, outcomes, [None] * len(outcomes))
 
 
 def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
@@ -102,16 +117,28 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
     parts = [f"# {kind.title}", kind.introduction]
     if kind.shows_faults:
         parts.append(table(museum.HEADINGS, [_fault_row(shown, verdicts) for shown in studies]))
-    return _joined([*parts, kind.rule, figures, summary, *sections]) + "\n"
+    return _joined([*parts, kind.rule, figures, _families(studies), summary, *sections]) + "\n"
+
+
+def _families(studies: Sequence[ShownStudy]) -> str:
+    """How many primary expectations are corrected together."""
+    sentences = []
+    for family in sorted({shown.study.family for shown in studies if shown.study.family}):
+        members = [shown for shown in studies if shown.study.family == family]
+        primary = sum(len(shown.study.primary) for shown in members)
+        not_run = expectations_not_run(members)
+        sentences.append(
+            f"The family *{family}* has {primary} primary expectations, {not_run} of them not run "
+            "yet."
+        )
+    return " ".join(sentences)
 
 
 def _fault_row(shown: ShownStudy, verdicts: Mapping[str, Verdict]) -> list[str]:
     """The row of a fault in the table of the museum."""
     cost = museum.NOT_MEASURED
     if shown.was_run:
-        expected = _with_outcomes(
-            shown.study, shown.result["expectations"], verdicts[shown.name].outcomes
-        )
+        expected = _with_outcomes(shown.study, shown.result["expectations"], verdicts[shown.name])
         cost = museum.cost(expected, shown.name)
     return museum.row(shown.name, cost)
 
@@ -227,8 +254,10 @@ def _found(kind: Kind, shown: ShownStudy, verdict: Verdict, figures: str) -> lis
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, result["published_table"]))
     if result["expectations"]:
-        headings = [kind.effect, "measure", "difference", "asked", "tested by", "p", "outcome"]
-        rows = _with_outcomes(study, result["expectations"], verdict.outcomes)
+        headings = [
+            kind.effect, "measure", "difference", "asked", "tested by", "p", "Holm's p", "outcome",
+        ]  # fmt: skip
+        rows = _with_outcomes(study, result["expectations"], verdict)
         parts.append(table(headings, rows))
     if result["table"]:
         parts.append(table(result["headings"], result["table"]))
@@ -249,16 +278,17 @@ def _tuned(found: Mapping[str, Any]) -> str:
 
 
 def _with_outcomes(
-    study: Study, rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome]
+    study: Study, rows: Sequence[Sequence[str]], verdict: Verdict
 ) -> list[list[str]]:
-    """The rows of the expectations: the primary ones in bold, with their outcomes."""
-    of_primary = iter(outcomes)
+    """The rows of the expectations: the primary ones in bold, with Holm's p and their outcomes."""
+    of_primary = iter(zip(verdict.corrected, verdict.outcomes, strict=True))
     marked = []
     for expected, (says, *rest) in zip(study.expect, rows, strict=True):
         if expected in study.primary:
-            marked.append([f"**{says}**", *rest, next(of_primary)])
+            corrected, outcome = next(of_primary)
+            marked.append([f"**{says}**", *rest, p_shown(corrected), outcome])
         else:
-            marked.append([says, *rest, "–"])
+            marked.append([says, *rest, "–", "–"])
     return marked
 
 

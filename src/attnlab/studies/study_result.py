@@ -53,8 +53,9 @@ def result_of(
     if study.looks:
         look = look_at(primary[0], measured.seeds, study.looks)
         result["look"] = {"level": look.level, "why": look.why}
-    # Of this study alone; its family is corrected on the page of all studies.
-    return result | {"verdict": verdict_of(study, result, outcomes_of(study, result, primary))}
+    # Its family is corrected on the page of all studies.
+    alone = verdict_of(study, result, outcomes_of(study, result, primary))
+    return result | {"verdict_alone": alone}
 
 
 def outcomes_of(
