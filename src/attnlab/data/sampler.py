@@ -27,12 +27,14 @@ class Batching:
     size: of the whole batch, over all processes.
     bucketed: pairs of like lengths go together, which leaves few pads.
     pool: lengths are sorted within so many batches of shuffled pairs; null sorts the whole epoch.
+    seed: of the order of the pairs; null: the experiment's, which draws the weights, too.
     """
 
     by: Literal["sentences", "tokens"] = "sentences"
     size: Annotated[int, Field(ge=1)] = 64
     bucketed: bool = True
     pool: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
 
 
 class BatchSampler(Sampler[Rows]):

@@ -48,11 +48,12 @@ def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
 def make_batches(experiment: Experiment, data: Prepared) -> SeqDataModule:
     """The batches that the experiment trains on and validates with."""
     settings = experiment.training
+    own_seed = settings.batching.seed
     return SeqDataModule(
         data,
         settings.batching,
         experiment.padding,
-        seed=experiment.seed,
+        seed=experiment.seed if own_seed is None else own_seed,
         num_workers=experiment.hardware.workers,
         accumulate=settings.accumulate,
     )
