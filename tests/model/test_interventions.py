@@ -164,7 +164,6 @@ def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
         ({"kind": "flat"}, "kind must be"),
         ({"temperature": 0}, "temperature must be above 0"),
         ({"hide": [-1]}, "from 0 on"),
-        ({"weights": {0: [0.5, -0.1]}}, "weights of step 0"),
         ({"weights": {0: [float("nan")]}}, "weights of step 0"),
         ({"seed": -1}, "seed must be at least 0"),
     ],

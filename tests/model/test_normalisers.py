@@ -98,6 +98,21 @@ def test_rows_of_entmax_sum_to_one_in_float32(alpha, length):
     torch.testing.assert_close(equal, torch.full((1, length), 1 / length))
 
 
+def test_learned_alpha_that_falls_to_softmax_stays_in_reach_of_single_precision():
+    """And can rise again: its gradient is that without the limit."""
+    entmax = Entmax(1.5, learned=True)
+    assert entmax.a is not None
+    entmax.a.data.fill_(-17.0)
+    scores = torch.tensor([[1.0, 0.5, 0.0, -2.0]])
+    weights = entmax(scores)
+    (weights @ torch.arange(4.0)).sum().backward()
+    assert entmax.alpha.item() == pytest.approx(1.001)
+    torch.testing.assert_close(weights, scores.softmax(-1), rtol=0, atol=2e-3)
+    assert entmax.a.grad is not None
+    assert entmax.a.grad.isfinite()
+    assert entmax.a.grad != 0
+
+
 def test_learned_alpha_starts_where_it_is_told_and_must_be_able_to_move():
     assert Entmax(1.3, learned=True).alpha.item() == pytest.approx(1.3)
     with pytest.raises(ValueError, match="alpha must start below 2 where it is learned"):

@@ -19,6 +19,8 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import relevances
 from attnlab.experiment.composition import compose
 from attnlab.explorer.export import unsupported
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.patch import Patch
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.encoders.stacked import StackedEncoder
 from attnlab.model.encoders.with_features import WithFeaturesEncoder
@@ -285,6 +287,44 @@ def test_features_stay_hidden_where_the_attention_may_weigh_pads(tiny_model):
     for row, (features, _) in enumerate(ROWS):
         start = int(first[row])
         assert (weights[row, start : start + len(features)] == 0).all()
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+@pytest.mark.parametrize("read", ["both", "source"])
+def test_interventions_name_all_tokens_of_the_source(tiny_model, side, read):
+    """Also those that the attention does not look at: as an answer's `.source_tokens`."""
+    padding = Padding(encoder=side)
+    model = seq2seq(tiny_model, read, padding=padding)
+    batch = batch_of(padding, ROWS[:1] * 2)
+    own = model(batch).attention_weights[:, 0]  # (B, S)
+    tokens = sum(map(len, ROWS[0])) + 1
+
+    features = len(ROWS[0][0])
+    for place in range(tokens):
+        hidden = model(batch, intervention=Intervention(hide=[place])).attention_weights[:, 0]
+        unseen = {place, *range(features)} if read == "source" else {place}
+        zeros = (hidden[0] == 0).nonzero().flatten().tolist()
+        assert zeros == sorted(unseen)
+    rows = own[0].tolist()
+    given = model(batch, intervention=Intervention(weights={0: rows}))
+    torch.testing.assert_close(given.attention_weights[:, 0], own, **EXACT)
+    expected = model(batch).reading.readout
+    torch.testing.assert_close(given.reading.readout, expected, **EXACT)
+
+
+@pytest.mark.parametrize("read", ["both", "source"])
+def test_patch_takes_the_values_of_the_tokens_that_it_names(tiny_model, read):
+    """The last two characters exchange their values, behind more features there than here."""
+    model = seq2seq(tiny_model, read)
+    here, there = batch_of(Padding(), ROWS[:1]), batch_of(Padding(), ROWS[2:3])
+    features, others = len(ROWS[0][0]), len(ROWS[2][0])
+    patch = Patch("", values={features: others}).read(there)
+    memory, _ = model.encode(here.source, here.source_mask)
+    of_other, _ = model.encode(there.source, there.source_mask)
+    patched, _ = model.encode(here.source, here.source_mask, Intervention(patch=patch))
+    expected = memory.values.clone()
+    expected[0, features] = of_other.values[0, others]
+    torch.testing.assert_close(patched.values, expected, **EXACT)
 
 
 def test_mean_bridge_leaves_out_what_the_attention_does(tiny_model):

@@ -214,7 +214,7 @@ def _attention_intervention(model: Seq2Seq, batch: Batch) -> Tensor:
         changes.append(torch.stack(nll_without, dim=1) - nll.unsqueeze(1))  # (B, S)
 
     by_position = reorder(torch.stack(changes, dim=1), order.argsort(dim=1))  # (B, T, S)
-    columns = memory.positions.unsqueeze(1).expand(-1, len(changes), -1)
+    columns = memory.named_positions.unsqueeze(1).expand(-1, len(changes), -1)
     return by_position.gather(2, columns)
 
 

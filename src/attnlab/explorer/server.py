@@ -354,4 +354,5 @@ def describe_first(error: ValidationError) -> str:
     # The model is the function's first argument.
     if place in ("", "0"):
         return "this analysis does not fit the kind of the model"
-    return f"{place}: {first['msg']}"
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason}"

@@ -28,7 +28,9 @@ def check_attention(intervention: Intervention, attention: Any) -> None:
     """Raise ExperimentError where an attention lacks what an intervention changes."""
     heads = list(getattr(attention, "attentions", [attention]))
     try:
-        intervention.check_attention(len(heads), compares_keys=compares_keys(attention))
+        intervention.check_attention(
+            len(heads), compares_keys=compares_keys(attention), is_signed=is_signed(attention)
+        )
     except ValueError as error:
         raise ExperimentError(f"intervene: {error}") from None
 
@@ -37,6 +39,12 @@ def compares_keys(attention: Any) -> bool:
     """False where the score goes by positions, so that there are no keys."""
     heads = getattr(attention, "attentions", [attention])
     return not any(head.score.by_position for head in heads)
+
+
+def is_signed(attention: Any) -> bool:
+    """Whether weights may be negative."""
+    heads = getattr(attention, "attentions", [attention])
+    return any(getattr(head.normaliser, "is_signed", False) for head in heads)
 
 
 def check_sources(intervention: Intervention, batch: Any) -> None:

@@ -111,3 +111,31 @@ def test_unmasked_pads_get_weight(character_translator):
 def test_wrong_questions_are_refused(character_translator, wrong, message):
     with pytest.raises(ExperimentError, match=message):
         analysis.score(character_translator(), **({"target": ""} | wrong))
+
+
+@pytest.mark.parametrize(
+    "choices", [{"attention": "delta_rule", "normaliser": "none"}, {"normaliser": "none"}]
+)
+def test_weights_that_may_be_negative_are_given_back_to_the_model(character_translator, choices):
+    ours = character_translator(**choices)
+    own = ours(TEXT)
+    assert own.attention.min() < 0
+    again = ours(TEXT, intervene=Intervention(weights=own.attention))
+    assert again.text == own.text
+    np.testing.assert_allclose(again.attention, own.attention, atol=2e-6)
+
+
+def test_negative_weights_of_a_model_that_has_none_are_refused(character_translator):
+    ours = character_translator()
+    row = [-0.5, *[0.1] * (len(ours(TEXT).source_tokens) - 1)]
+    with pytest.raises(ExperimentError, match="weights of step 0 must be at least 0, as the"):
+        ours(TEXT, intervene=Intervention(weights={0: row}))
+
+
+def test_posterior_is_not_offered_as_weights_of_another_sentence(character_translator):
+    with_weights, with_posterior = (
+        analysis.parts_of(character_translator(output=output))["patches"]
+        for output in ("linear", "hard_attention")
+    )
+    assert with_weights == ["weights", "values", "keys", "state"]
+    assert with_posterior == ["values", "keys", "state"]

@@ -51,6 +51,7 @@ export const digits = (weight) => Math.round(weight * 1e6) / 1e6;
 
 /** The weights with one of them changed; the others keep their proportions, and all sum to 1. */
 export function withWeight(weights, place, weight) {
+  if (weights.some((each) => each < 0)) return weights.map((each, i) => i === place ? digits(weight) : each); // they need not sum to 1
   const others = weights.reduce((sum, each, i) => (i === place ? sum : sum + each), 0);
   const left = 1 - weight;
   return weights.map((each, i) => digits(i === place ? weight : others > 0 ? each * left / others : left / (weights.length - 1)));
@@ -58,8 +59,9 @@ export function withWeight(weights, place, weight) {
 
 /** A bar a token, to drag or move by arrow keys; `put` takes the whole row, and that it comes gradually. */
 export function sliders(tokens, row, put) {
+  const least = Math.min(0, ...row), most = Math.max(1, ...row); // weights of some models are negative, or above 1
   const bar = (weight, i) => h("label", {},
-    h("input", { type: "range", min: 0, max: 1, step: "any", value: weight, disabled: isSaved, style: { "--weight": `${100 * weight}%` },
+    h("input", { type: "range", min: least, max: most, step: "any", value: weight, disabled: isSaved, style: { "--weight": `${100 * (weight - least) / (most - least)}%` },
       "aria-label": `${tokens[i]} ${say("weight")}`, "aria-valuetext": weight.toFixed(3),
       onkeydown: (event) => stepBy(event, (to) => put(withWeight(row, i, to), "gradual")),
       oninput: (event) => put(withWeight(row, i, Number(event.currentTarget.value)), "gradual") }),
@@ -75,7 +77,7 @@ function stepBy(event, put) {
   event.preventDefault();
   // Keys may come faster than pictures: the bar's own value is the newest.
   const bar = event.currentTarget;
-  bar.value = Math.min(Math.max(Number(bar.value) + by, 0), 1);
+  bar.value = Number(bar.value) + by; // stays between its ends
   put(Number(bar.value));
 }
 

@@ -210,7 +210,7 @@ class Attention(nn.Module):
         if memory.intervention is None:
             weights = weights_of(scores)
             return weights, past
-        weights = memory.intervention.weigh(scores, weights_of, memory.positions, t)
+        weights = memory.intervention.weigh(scores, weights_of, memory.named_positions, t)
         if self.history is not None and past is not None:
             rows = torch.ones_like(t[:, 0], dtype=torch.bool)
             if made is not None:
@@ -451,6 +451,7 @@ def remember(
         mask=mask,
         positions=positions,
         lengths=readable.sum(1),
+        source_positions=None if encoded.attended is None else count_positions(source_mask),
     )
     if intervention is None or not intervention.changes_weights:
         return memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -28,7 +29,10 @@ class Intervention:
     Args:
         kind: uniform, permuted, or None for the model's own weights.
         weights: step -> one weight for each source position, in place of all others. They need not
-            sum to 1. A whole map (T, S) gives them for its steps.
+            sum to 1, and may be negative where the model's own may. A whole map (T, S) gives them
+            for its steps. A Transformer's decoder gets them in each of its blocks. Where an
+            answer's `.attention` is no map of weights (the posterior of hard attention, the mean of
+            several heads, one block of several), it changes the model that made it.
         temperature: the scores are divided by it: towards 0 the likeliest position takes all,
             towards infinity the weights become uniform.
         hide: source positions that get the weight 0; the others share it. The encoder still reads
@@ -80,10 +84,8 @@ class Intervention:
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         for step, row in self.weights.items():
-            if not all(0 <= weight < float("inf") for weight in row):
-                raise ValueError(
-                    f"weights of step {step} must be finite and at least 0, got {list(row)}"
-                )
+            if not all(isfinite(weight) for weight in row):
+                raise ValueError(f"weights of step {step} must be finite, got {list(row)}")
 
     def _check_heads(self, heads: Sequence[int]) -> None:
         if not heads or any(head < 0 for head in heads):
@@ -120,12 +122,19 @@ class Intervention:
             or (self.patch is not None and self.patch.needs_attention)
         )
 
-    def check_attention(self, heads: int, *, compares_keys: bool) -> None:
+    def check_attention(self, heads: int, *, compares_keys: bool, is_signed: bool) -> None:
         """Raise ValueError where an attention lacks what is to be changed.
 
         heads: of the attention.
         compares_keys: False where its score goes by positions.
+        is_signed: whether its own weights may be negative.
         """
+        for step, row in self.weights.items():
+            if not is_signed and any(weight < 0 for weight in row):
+                raise ValueError(
+                    f"weights of step {step} must be at least 0, as the model's own, got "
+                    f"{list(row)}"
+                )
         for head in self.heads or ():
             if head >= heads:
                 raise ValueError(f"heads must be below {heads}, the model's heads, got {head}")

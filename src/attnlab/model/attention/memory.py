@@ -21,12 +21,13 @@ class Memory:
 
     summary is the top layer's final state, the one context vector of models without attention. keys
     and values have a further axis N where the attention has several heads; they are None without
-    attention. mask is None where the attention may weigh pads. positions count real tokens from 0
-    on; pads come behind the last of them. intervention changes the weights; None leaves them as
-    they are. source has the tokens themselves, for an output that copies them. of_blocks has the
-    memory of each block of a decoder whose blocks attend.
-    projected_values are the values as `Readout.at_each` reads them, for an output that asks it.
-    draws records what the attentions draw; None where nobody learns from it.
+    attention. mask is None where the attention may weigh pads. positions count the tokens that the
+    attention may look at from 0 on; all others come behind the last of them. source_positions count
+    all real tokens, as an intervention names them, and are None where that is the same.
+    intervention changes the weights; None leaves them as they are. source has the tokens
+    themselves, for an output that copies them. of_blocks has the memory of each block of a decoder
+    whose blocks attend. projected_values are the values as `Readout.at_each` reads them, for an
+    output that asks it. draws records what the attentions draw; None where nobody learns from it.
     """
 
     summary: Tensor  # (B, D)
@@ -40,6 +41,12 @@ class Memory:
     of_blocks: tuple[Memory, ...] = ()
     projected_values: Tensor | None = None  # (B, S, P)
     draws: Draws | None = None
+    source_positions: Tensor | None = None  # (B, S) long
+
+    @property
+    def named_positions(self) -> Tensor:
+        """(B, S) long: what an intervention calls each token."""
+        return self.positions if self.source_positions is None else self.source_positions
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order; a row may be named twice."""
@@ -58,7 +65,7 @@ class Memory:
         if not has_heads:
             intervention = replace(intervention, heads=None)
         if intervention.hide and intervention.heads is None:
-            shown = intervention.shown(self.positions)
+            shown = intervention.shown(self.named_positions)
             mask = shown if mask is None else mask & shown
         of_blocks = tuple(each.under(intervention) for each in self.of_blocks)
         return replace(self, mask=mask, intervention=intervention, of_blocks=of_blocks)
@@ -121,12 +128,12 @@ def _exchanged(
     """Vectors (B, S, A) or (B, N, S, A) with others (1, ..., S', A) at some places."""
     assert own is not None
     assert others is not None
-    length = int(other.lengths[0])
+    length = other.named_positions.shape[1]  # one sentence has no pads
     pairs = {place: place for place in range(length)} if places == "all" else places
     for here, there in pairs.items():
-        column = int((other.positions[0] == there).nonzero()[0])
+        column = int((other.named_positions[0] == there).nonzero()[0])
         taken = others.select(-2, column).unsqueeze(-2)  # (1, 1, A) or (1, N, 1, A)
-        is_here = (memory.positions == here).unsqueeze(-1)  # (B, S, 1)
+        is_here = (memory.named_positions == here).unsqueeze(-1)  # (B, S, 1)
         if own.dim() == 4:
             is_here = is_here.unsqueeze(1)
         own = torch.where(is_here, taken, own)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attnlab.model.normalisers.normaliser import Normaliser, at_least_float32
 
+_LEAST_ALPHA = 1.001
 _MOST_STEPS = 50  # of Newton's method; ten are the rule
 
 
@@ -22,8 +23,8 @@ class Entmax(Normaliser):
 
     Args:
         alpha: from 1.001 to 2; where it is learned, its first value, below 2.
-        learned: whether alpha is learned, of each head by itself, as 1 + sigmoid(a) (Correia,
-            Niculae and Martins 2019).
+        learned: whether alpha is learned, of each head by itself, as 1 + sigmoid(a), but at least
+            1.001 (Correia, Niculae and Martins 2019).
     """
 
     is_sparse = True
@@ -44,7 +45,9 @@ class Entmax(Normaliser):
         """(), what it is now."""
         if self.a is None:
             return torch.tensor(self.fixed_alpha, dtype=torch.float64)
-        return 1 + self.a.sigmoid()
+        alpha = 1 + self.a.sigmoid()
+        # With the gradient that it has without the limit, so that it can leave it.
+        return alpha + (_LEAST_ALPHA - alpha).clamp(min=0).detach()
 
     def forward(self, scores: Tensor) -> Tensor:
         z = at_least_float32(scores)

@@ -61,7 +61,10 @@ def patchable_parts(translator: Translator) -> list[str]:
     parts = []
     attention = translator.model.decoder.attention
     if attention is not None:
-        parts += ["weights", "values"]
+        # A posterior over alignments is no map of weights.
+        if not translator.model.output.has_posterior:
+            parts.append("weights")
+        parts.append("values")
         if compares_keys(attention):
             parts.append("keys")
     if not isinstance(translator.model.bridge, ZeroBridge):
