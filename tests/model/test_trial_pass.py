@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -12,11 +14,13 @@ from torch import Tensor, nn
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
+from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.score import Score
 from attnlab.model.encoders.encoder import Encoded, Encoder
-from attnlab.model.histories.history import History
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.last_weights import LastWeights
 from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState, StateShape
 from attnlab.model.trial_pass import trial_batch
 
@@ -155,6 +159,58 @@ class PadsLeak(Embeddings):
         return Encoded(outputs, RecurrentState(outputs[:, 0].unsqueeze(0)))
 
 
+class FlagForMethod(LastWeights):
+    rows_sum_to_one = False  # type: ignore[assignment]
+
+
+class ForgottenReturn(LastWeights):
+    def after(self, past, query, context, weights):  # type: ignore[no-untyped-def]
+        super().after(past, query, context, weights)
+
+
+@dataclass(frozen=True)
+class Counted(Remembered):
+    count: Tensor
+
+
+class CountOfTheBatch(LastWeights):
+    """Counts the steps, once for all rows."""
+
+    def first(self, memory: Memory) -> Counted:
+        return Counted(super().first(memory).weights, torch.zeros(()))
+
+
+class WeightsWithoutScores(History[Remembered]):
+    """Looks at the same tokens for ever, so that nobody reads the scores."""
+
+    makes_weights = True
+
+    def first(self, memory: Memory) -> Remembered:
+        return Remembered(torch.zeros(memory.positions.shape))
+
+    def after(
+        self, past: Remembered, query: Tensor, context: Tensor, weights: Tensor
+    ) -> Remembered:
+        return Remembered(weights)
+
+    def weigh(self, scores: Tensor, normalise: Any, past: Remembered) -> Tensor:
+        seen = scores.isfinite().to(scores.dtype)
+        return seen / seen.sum(-1, keepdim=True)
+
+
+class FewLogits(Output[Reading]):
+    def __init__(self, *, readout_size: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(readout_size, 7)
+
+    @property
+    def vocabulary(self) -> nn.Linear:
+        return self.layer
+
+    def forward(self, reading: Reading) -> Tensor:
+        return self.layer(reading.readout)
+
+
 def problem(*overrides: str) -> str:
     with pytest.raises(ExperimentError) as refused:
         compose([*SMALL, *overrides])
@@ -260,13 +316,36 @@ def history(kind: type[History]) -> str:
             "returns weights of the shape (2, 1, 3), expected (B, S), as the scores",
         ),
         (NarrowKeys, "returns keys of the shape (2, 3, 127), expected (B, S, A), as the keys"),
+        (ForgottenReturn, "after must return a record of attnlab.model.histories.history.Rememb"),
+        (CountOfTheBatch, "first returns count of the shape (), but its first axis must be the b"),
     ],
 )
 def test_history_that_breaks_its_promise_is_refused(kind, reason) -> None:
     found = problem(history(kind))
-    assert (
-        f"model: {kind.__name__} {'returns weights ' if 'sum 2' in reason else ''}{reason}" in found
+    assert found.startswith(f"model: {kind.__name__}")
+    assert reason in found
+
+
+def test_value_in_the_place_of_a_method_is_refused() -> None:
+    assert problem(history(FlagForMethod)) == (
+        "model.history: FlagForMethod has rows_sum_to_one = False, but History defines a method, "
+        "rows_sum_to_one(self, of_normaliser)"
     )
+
+
+def test_output_of_another_width_than_the_vocabulary_is_refused() -> None:
+    node = f"model.output={{_target_: {__name__}.FewLogits}}"
+    found = problem("~model.output", f"+{node}")
+    assert re.search(r"model: FewLogits returns 7 logits for each token, expected \d+, the", found)
+
+
+def test_weights_that_the_loss_does_not_depend_on_are_warned_of_once(capsys) -> None:
+    sentence = "the loss does not depend on decoder.attention.score.v, decoder.attention.score.W"
+    for _ in range(2):
+        compose([*SMALL, "model/attention=bahdanau", history(WeightsWithoutScores)])
+    assert capsys.readouterr().err.count(sentence) == 1
+    compose([*SMALL, "model/attention=uniform", history(WeightsWithoutScores)])
+    assert capsys.readouterr().err == ""
 
 
 def test_gradient_that_is_no_number_is_refused() -> None:

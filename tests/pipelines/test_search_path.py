@@ -8,7 +8,9 @@ import pytest
 from entry_points import TINY, Command
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
 from attnlab.experiment.hydra_config import compose_config
+from attnlab.project import CONF
 
 
 @pytest.mark.parametrize("multirun", [(), ("-m", "seed=1,2")], ids=["run", "sweep"])
@@ -35,6 +37,27 @@ def test_every_missing_place_of_the_search_path_is_a_problem(tmp_path: Path) -> 
         compose_config([f"hydra.searchpath={places}"])
     given = [problem.partition("; got ")[2] for problem in raised.value.problems]
     assert given == [f"'file://{tmp_path}/a'", "'pkg://b'"]
+
+
+def test_choice_with_the_name_of_another_one_is_refused_unless_it_is_the_same(
+    tmp_path: Path,
+) -> None:
+    """Hydra takes the first of them, and says nothing of the second."""
+    theirs = tmp_path / "model" / "history" / "coverage.yaml"
+    theirs.parent.mkdir(parents=True)
+    ours = CONF / "model" / "history" / "coverage.yaml"
+    chosen = [f"hydra.searchpath=[file://{tmp_path}]", "model/history=coverage"]
+
+    theirs.write_bytes(ours.read_bytes())
+    compose(chosen)
+    theirs.write_text("_target_: attnlab.model.histories.last_weights.LastWeights\n")
+    with pytest.raises(ExperimentError) as refused:
+        compose(chosen)
+    assert str(refused.value) == (
+        f"model/history=coverage is in {ours} and in {theirs}, and Hydra takes the first; give "
+        "yours a name of its own"
+    )
+    compose([*chosen[:1], "model/history=last_weights"])  # another choice is not touched
 
 
 def test_search_path_in_a_package_without_init_file_is_searched(

@@ -7,6 +7,7 @@ import sys
 import traceback
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
@@ -78,7 +79,7 @@ def construct(
             f"{error}"
         ) from error
 
-    _raise_if_any(path, _missing_class_attributes(target))
+    _raise_if_any(path, chain(_missing_class_attributes(target), _values_for_methods(target)))
     try:
         made = target(*positional, **named)
     except ValueError as error:
@@ -173,6 +174,21 @@ def _missing_class_attributes(target: type) -> Iterator[str]:
                 f"{target.__name__} lacks {name}, which every {_seam(target)} sets as an attribute "
                 "of its class"
             )
+
+
+def _values_for_methods(target: type) -> Iterator[str]:
+    """A sentence for each method of a base class of ours that a class gives a plain value."""
+    for base in target.__mro__:
+        if base.__module__.partition(".")[0] != PACKAGE:
+            continue
+        for name, method in vars(base).items():
+            given = getattr(target, name)
+            if inspect.isfunction(method) and not callable(given):
+                parameters = ", ".join(inspect.signature(method).parameters)
+                yield (
+                    f"{target.__name__} has {name} = {given!r}, but {base.__name__} defines a "
+                    f"method, {name}({parameters})"
+                )
 
 
 def _skipped_base_constructor(made: object) -> Iterator[str]:

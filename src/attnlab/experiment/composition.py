@@ -24,6 +24,7 @@ from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.evaluation.corpus_metric import CorpusMetric
 from attnlab.experiment.hydra_config import (
+    check_choices_are_found_once,
     choices_of,
     compose_config,
     compose_in_command,
@@ -56,6 +57,7 @@ def check(config: DictConfig) -> Experiment:
 
     Raises ExperimentError with all problems.
     """
+    check_choices_are_found_once(config)
     values, written = _plain_and_written(config)
     passwords = [place for place, value in leaves(written) if holds_password(value)]
     if passwords:

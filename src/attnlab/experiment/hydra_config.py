@@ -220,18 +220,42 @@ def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
     return _different(written, section)
 
 
-def config_folders() -> tuple[Path, ...]:
-    """The folders of configs that the running job is composed of: conf/, and those of the user's.
+def config_folders(config: DictConfig | None = None) -> tuple[Path, ...]:
+    """The folders of configs that a job is composed of: conf/, and those of the user's.
 
-    They come from `--config-dir` and `hydra.searchpath`.
+    They come from `--config-dir` and `hydra.searchpath`, in the order in which Hydra looks.
+
+    config: with its `hydra` node; without one that of the running job.
     """
+    node = None if config is None else config.get("hydra")
+    if node is None and HydraConfig.initialized():
+        node = HydraConfig.get()
     folders = [CONF]
-    sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
-    for source in sources:
+    for source in [] if node is None else node.runtime.config_sources:
         folder = _folder_of(source.schema, source.path)
         if folder is not None and folder not in folders:
             folders.append(folder)
     return tuple(folders)
+
+
+def check_choices_are_found_once(config: DictConfig) -> None:
+    """Raise ExperimentError for a choice that two folders have, of which Hydra takes the first.
+
+    The other one, of the same name and another content, would be left out without a word.
+    """
+    problems = []
+    folders = config_folders(config)
+    for group, choice in choices_of(config).items():
+        file = f"{group.partition('@')[0]}/{choice}.yaml"
+        found = [folder / file for folder in folders if (folder / file).is_file()]
+        for other in found[1:]:
+            if other.read_bytes() != found[0].read_bytes():
+                problems.append(
+                    f"{group}={choice} is in {found[0]} and in {other}, and Hydra takes the first; "
+                    "give yours a name of its own"
+                )
+    if problems:
+        raise ExperimentError(problems)
 
 
 def _folder_of(schema: str, path: str) -> Path | None:

@@ -5,10 +5,12 @@ Axes: B batch, T target length, S source length, D encoder output, L layers.
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from attnlab.model.histories.history import History, Remembered
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.outputs.output import Output, Reading
 from attnlab.model.recurrence import RecurrentState
+from attnlab.model.seq2seq import Seq2Seq
 
 WORD = 4  # the first token id that is not special
 SOURCE_LENGTHS = (3, 2)
@@ -95,8 +98,9 @@ def try_model(
             raise ExperimentError(f"model: {error}") from error
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
+            place = _place_of(error) or _own_classes(model)
             raise ExperimentError(
-                f"model: a pass of two short sentences through it fails{_place_of(error)}: {reason}"
+                f"model: a pass of two short sentences through it fails{place}: {reason}"
             ) from error
 
 
@@ -106,6 +110,12 @@ def _place_of(error: Exception) -> str:
         if not _is_of_library(Path(frame.filename)):
             return f" in {frame.filename}, line {frame.lineno}, in {frame.name}"
     return ""
+
+
+def _own_classes(model: nn.Module) -> str:
+    """The user's own classes in a model, for an error that no line of theirs has raised."""
+    names = {type(part).__name__ for part in model.modules() if not _is_ours_alone(part)}
+    return f"; its own parts are {', '.join(sorted(names))}" if names else ""
 
 
 def _is_of_library(file: Path) -> bool:
@@ -126,6 +136,9 @@ def _checked_parts(model: nn.Module) -> Iterator[None]:
             for kind, check in CHECKS.items():
                 if isinstance(part, kind) and not _is_ours_alone(part):
                     until_then.callback(part.register_forward_hook(check).remove)
+            if isinstance(part, Output) and not _is_ours_alone(part):
+                check_width = partial(_check_width, _vocabulary_size(model))
+                until_then.callback(part.register_forward_hook(check_width).remove)
             if isinstance(part, Attention):
                 for history in part.histories:
                     if not _is_ours_alone(history):
@@ -136,7 +149,9 @@ def _checked_parts(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def _checked_history(attention: Attention, history: History[Any]) -> Iterator[None]:
     """Check, until it ends, the weights and keys that the history of an attention makes."""
+    name = type(history).__name__
     weigh, change_keys = history.weigh, history.change_keys
+    rows: int | None = None  # of the batch, from the first step on
 
     def checked_weigh(
         scores: Tensor, normalise: Callable[[Tensor], Tensor], past: Remembered
@@ -144,7 +159,7 @@ def _checked_history(attention: Attention, history: History[Any]) -> Iterator[No
         weights = weigh(scores, normalise, past)
         _check_tensor(history, "weights", weights, "(B, S), as the scores", tuple(scores.shape))
         _check_row_sums(
-            type(history).__name__,
+            name,
             scores,
             weights,
             attention.rows_sum_to_one,
@@ -157,12 +172,43 @@ def _checked_history(attention: Attention, history: History[Any]) -> Iterator[No
         _check_tensor(history, "keys", changed, "(B, S, A), as the keys", tuple(keys.shape))
         return changed
 
+    def checked_record(method: str, make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*arguments: Any) -> Any:
+            nonlocal rows
+            if rows is None:  # `first` gets the memory of all rows
+                rows = len(arguments[0].lengths)
+            record = make(*arguments)
+            _check_record(f"{name}.{method}", record, rows)
+            return record
+
+        return made
+
     # An attribute of the object hides the method of its class.
-    history.weigh, history.change_keys = checked_weigh, checked_keys  # type: ignore[method-assign]
+    checked = {"weigh": checked_weigh, "change_keys": checked_keys}
+    for method in ("first", "before", "read_scores", "after"):
+        checked[method] = checked_record(method, getattr(history, method))
+    for method, replacement in checked.items():
+        setattr(history, method, replacement)
     try:
         yield
     finally:
-        del history.weigh, history.change_keys
+        for method in checked:
+            delattr(history, method)
+
+
+def _check_record(where: str, record: Any, rows: int) -> None:
+    """Check what a history remembers: searches select rows of the batch in it."""
+    if not isinstance(record, Remembered):
+        raise ContractError(
+            f"{where} must return a record of attnlab.model.histories.history.Remembered, or of a "
+            f"class derived from it, got {type(record).__name__}"
+        )
+    for name, value in vars(record).items():
+        if isinstance(value, Tensor) and value.shape[:1] != (rows,):
+            raise ContractError(
+                f"{where} returns {name} of the shape {tuple(value.shape)}, but its first axis "
+                f"must be the batch, here {rows}"
+            )
 
 
 def _check_gradients(model: nn.Module, loss: Tensor) -> None:
@@ -179,6 +225,28 @@ def _check_gradients(model: nn.Module, loss: Tensor) -> None:
     for name, parameter in model.named_parameters():
         if parameter.grad is not None and not parameter.grad.isfinite().all():
             raise ContractError(f"the gradient of {name} is not finite; {advice}")
+    _warn_of_idle_weights(model)
+
+
+def _warn_of_idle_weights(model: nn.Module) -> None:
+    """Warn of weights that would never be learned, because the loss does not depend on them."""
+    idle = [
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and parameter.grad is None
+    ]
+    if idle:
+        _warn_once(
+            f"warning: model: the loss does not depend on {', '.join(idle)}, which would never be "
+            "learned; look for a part that hides them, as a history does that makes weights "
+            "without the scores, or for a detach()"
+        )
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    """In a process, for a sweep composes many experiments."""
+    print(sentence, file=sys.stderr)
 
 
 def _check_pads(model: nn.Module, padding: Padding) -> None:
@@ -308,6 +376,22 @@ def _check_logits(output: nn.Module, inputs: tuple[Reading], logits: Any) -> Non
     size = logits.shape[-1] if layer is None else layer.out_features
     expected = (*inputs[0].readout.shape[:-1], size)
     _check_tensor(output, "logits", logits, "(..., V)", expected)
+
+
+def _vocabulary_size(model: nn.Module) -> int:
+    """Of the target side."""
+    assert isinstance(model, Seq2Seq)
+    return model.decoder.body.embedding.num_embeddings
+
+
+def _check_width(
+    vocabulary_size: int, output: nn.Module, inputs: tuple[Reading], logits: Tensor
+) -> None:
+    if logits.shape[-1] != vocabulary_size:
+        raise ContractError(
+            f"{type(output).__name__} returns {logits.shape[-1]} logits for each token, expected "
+            f"{vocabulary_size}, the target's vocabulary"
+        )
 
 
 def _check_tensor(

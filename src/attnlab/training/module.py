@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torchmetrics import MeanMetric
 
+from attnlab.config.signature import PACKAGE
 from attnlab.errors import ExperimentError
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.training.frozen import freeze
@@ -161,7 +162,7 @@ class LabModule(pl.LightningModule):
         if not bool(nll.isfinite()):
             raise ExperimentError(
                 f"training diverged before step {self.global_step + 1}: the validation's loss is "
-                f"{nll.item()}; {_REMEDY}"
+                f"{nll.item()}; {_REMEDY}{_look_into_own_parts(self)}"
             )
         self.log_dict(dict(measured))
         scheduler = self.lr_schedulers()
@@ -226,8 +227,24 @@ class LabModule(pl.LightningModule):
             return
         raise ExperimentError(
             f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): "
-            f"{what} is {value.item()}; {_REMEDY}"
+            f"{what} is {value.item()}; {_REMEDY}{_look_into_own_parts(self)}"
         )
+
+
+def _look_into_own_parts(module: nn.Module) -> str:
+    """What more to try where a model has parts of the user's own; empty where it has none."""
+    libraries = (PACKAGE, "torch", "torchmetrics", "pytorch_lightning")
+    own = {type(part).__name__ for part in module.modules() if not _is_of(part, libraries)}
+    if not own:
+        return ""
+    return (
+        f". Or look for a division, a root or a logarithm in {', '.join(sorted(own))}: "
+        "trainer=anomaly names the line"
+    )
+
+
+def _is_of(part: nn.Module, packages: Collection[str]) -> bool:
+    return type(part).__module__.partition(".")[0] in packages
 
 
 def check_weights(module: pl.LightningModule) -> None:
