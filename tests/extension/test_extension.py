@@ -86,6 +86,17 @@ def test_foreign_parts_train_are_measured_shown_and_drawn(trained: Ended, folder
     assert " · normaliser gained · " in run.info.run_name
 
 
+def test_history_with_a_record_of_its_own_goes_through_a_model(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """And a score that nobody reads is warned of."""
+    chosen = (SEARCH_PATH, "data=copy", "tracking=none", "model/history=moving_window")
+    compose([*chosen, "model/attention=uniform"])
+    assert "would never be learned" not in capfd.readouterr().err
+    compose([*chosen, "model/attention=general"])
+    assert "decoder.attention.score.W.weight, which would never be" in capfd.readouterr().err
+
+
 def test_model_of_foreign_parts_is_loaded_where_they_are_allowed(
     trained: Ended, folder: Path
 ) -> None:
