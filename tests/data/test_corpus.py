@@ -177,7 +177,7 @@ def test_load_that_fails_is_reported_with_its_line() -> None:
 
 
 def test_class_without_load_is_told_what_it_lacks() -> None:
-    with pytest.raises(ExperimentError, match="it lacks the method load, which every Corpus has"):
+    with pytest.raises(ExperimentError, match=r"it lacks load, which every Corpus has$"):
         bind({"_target_": f"{__name__}.WithoutLoad"}, Corpus, "data")
 
 

@@ -156,6 +156,14 @@ def test_figure_takes_texts_and_colours_from_the_description() -> None:
     assert drawn == expected
 
 
+@pytest.mark.parametrize(("largest", "label"), [(1.0, "1.0"), (1.9, "≥ 1.0")])
+def test_colour_bar_says_where_a_weight_is_beyond_its_end(largest: float, label: str) -> None:
+    figure = heat_map_figure(AttentionMap(["a", "b"], ["x"], np.array([[0.1, largest]])))
+    figure.canvas.draw()
+    _, bar = figure.axes
+    assert bar.get_yticklabels()[-1].get_text() == label
+
+
 def outlines(figure: Figure) -> dict[tuple[int, int], str]:
     """The line style of each outlined cell, (row, column)."""
     found = {}

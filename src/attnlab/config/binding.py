@@ -43,7 +43,13 @@ from attnlab.config.signature import (
     settings_of,
     takes_more_settings,
 )
-from attnlab.config.target import PARTIAL, TARGET, class_named, known_targets
+from attnlab.config.target import (
+    PARTIAL,
+    TARGET,
+    UnfinishedClassError,
+    class_named,
+    known_targets,
+)
 from attnlab.errors import ExperimentError, show
 
 # Further keys by which Hydra's own `instantiate` would build a node another way.
@@ -139,8 +145,10 @@ def _wrong_target(target: Any, kind: type, path: str, error: ValueError) -> str:
     if kind is object:
         return f"{path}.{TARGET} must be a class, got {show(target)}: {error}"
 
-    # The reason stands before the list of classes, which is long.
     reason = f"{path}.{TARGET} is {show(target)}, but {error}"
+    if isinstance(error, UnfinishedClassError):
+        return reason  # it is the right one
+    # The reason stands before the list of classes, which is long.
     known = known_targets(kind)
     allowed = with_article(kind)
     if known:

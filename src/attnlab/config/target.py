@@ -15,6 +15,10 @@ TARGET, PARTIAL = "_target_", "_partial_"
 NOT_IMPORTED = "it cannot be imported"
 
 
+class UnfinishedClassError(ValueError):
+    """A class of the right kind that leaves out what every one of the kind has."""
+
+
 def class_named(target: object, kind: type) -> type:
     """The class with this dotted name.
 
@@ -27,8 +31,10 @@ def class_named(target: object, kind: type) -> type:
         raise ValueError(_not_a_subclass(kind))
     if not issubclass(found, kind):
         raise ValueError(_not_a_subclass(kind))
+    if inspect.isabstract(found) and found.__module__.partition(".")[0] == PACKAGE:
+        raise ValueError("it is an abstract base class")
     if inspect.isabstract(found):
-        raise ValueError(_why_abstract(found, kind))
+        raise UnfinishedClassError(_what_it_lacks(found, kind))
     try:
         signature_of(found)
     except ValueError as error:  # of a class written in C
@@ -58,17 +64,13 @@ def _not_a_subclass(kind: type) -> str:
     return f"it is not a subclass of {kind.__module__}.{kind.__name__}"
 
 
-def _why_abstract(found: type, kind: type) -> str:
-    """Why no object can be made of an abstract class."""
-    if found.__module__.partition(".")[0] == PACKAGE:
-        return "it is an abstract base class"
-
+def _what_it_lacks(found: type, kind: type) -> str:
+    """The methods and properties for want of which no object can be made of a class."""
     missing = []
     for name in dir(found):  # in alphabetical order
         if getattr(getattr(found, name, None), "__isabstractmethod__", False):
             missing.append(name)
-    methods = "method" if len(missing) == 1 else "methods"
-    return f"it lacks the {methods} {', '.join(missing)}, which every {kind.__name__} has"
+    return f"it lacks {', '.join(missing)}, which every {kind.__name__} has"
 
 
 def known_targets(kind: type) -> list[str]:

@@ -70,6 +70,8 @@ def heat_map_figure(attention: AttentionMap) -> Figure:
     shrink = min(1.0, _SCALE_HEIGHT / (rows * cell))
     bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02, shrink=shrink)
     bar.set_ticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    if abs(described.weights).max() > 1.005:  # of weights that are no distribution
+        bar.set_ticklabels(["0.0", "0.2", "0.4", "0.6", "0.8", "≥ 1.0"])
     bar.minorticks_off()
     bar.ax.tick_params(labelsize=10, colors=INK)
     bar.outline.set_linewidth(0.4)
