@@ -26,7 +26,8 @@ def test_search_path_that_does_not_exist_is_refused_with_its_name(
     assert ended.code == 1
     assert ended.err == (
         "error: hydra.searchpath must list folders that exist, such as file://my_conf, and "
-        f"packages that Python finds, such as pkg://my_package.conf; got '{place}'\n"
+        "packages that Python finds (installed, or by PYTHONPATH), such as pkg://my_package.conf; "
+        f"got '{place}'\n"
     )
     assert not (folder / "runs").exists()
 
@@ -37,6 +38,31 @@ def test_every_missing_place_of_the_search_path_is_a_problem(tmp_path: Path) -> 
         compose_config([f"hydra.searchpath={places}"])
     given = [problem.partition("; got ")[2] for problem in raised.value.problems]
     assert given == [f"'file://{tmp_path}/a'", "'pkg://b'"]
+
+
+@pytest.mark.parametrize("kind", ["pkg", "file"])
+def test_folder_above_the_choices_is_answered_with_theirs(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lab_above_conf"
+    group = package / "conf" / "model" / "history"
+    group.mkdir(parents=True)
+    for folder in (package, package / "conf"):
+        (folder / "__init__.py").touch()
+    (group / "mine.yaml").write_text("_target_: attnlab.model.histories.last_weights.LastWeights\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    above, own = {
+        "pkg": ("pkg://lab_above_conf", "pkg://lab_above_conf.conf"),
+        "file": (f"file://{package}", f"file://{package}/conf"),
+    }[kind]
+
+    compose_config([f"hydra.searchpath=[{own}]", "model/history=mine"])
+    with pytest.raises(ExperimentError) as refused:
+        compose_config([f"hydra.searchpath=[{above}]", "model/history=mine"])
+    assert str(refused.value) == (
+        f"hydra.searchpath names '{above}', which holds no choices, but its folder conf does; "
+        f"write {own}"
+    )
 
 
 def test_choice_with_the_name_of_another_one_is_refused_unless_it_is_the_same(

@@ -131,9 +131,9 @@ def _check_single_choices(arguments: Sequence[str]) -> None:
 
 
 def _check_search_path(arguments: Sequence[str]) -> None:
-    """Raise ExperimentError for a place of `hydra.searchpath=[...]` that does not exist.
+    """Raise ExperimentError for a place of `hydra.searchpath=[...]` without choices.
 
-    Hydra itself only warns, and goes on without the choices in it.
+    Where it does not exist, Hydra itself only warns, and goes on without the choices in it.
     """
     problems = []
     for argument in arguments:
@@ -143,8 +143,14 @@ def _check_search_path(arguments: Sequence[str]) -> None:
             if not _exists(address):
                 problems.append(
                     "hydra.searchpath must list folders that exist, such as file://my_conf, and "
-                    "packages that Python finds, such as pkg://my_package.conf; got "
-                    f"{show(address)}"
+                    "packages that Python finds (installed, or by PYTHONPATH), such as "
+                    f"pkg://my_package.conf; got {show(address)}"
+                )
+            elif _has_choices_below(address):
+                separator = "." if address.startswith("pkg://") else "/"
+                problems.append(
+                    f"hydra.searchpath names {show(address)}, which holds no choices, but its "
+                    f"folder conf does; write {address.rstrip('/')}{separator}conf"
                 )
     if problems:
         raise ExperimentError(problems)
@@ -169,6 +175,16 @@ def _exists(address: str) -> bool:
     if schema == "pkg":
         return _package_folder(path) is not None
     return True
+
+
+def _has_choices_below(address: str) -> bool:
+    """Whether the choices are in a folder `conf` of a source that has none itself."""
+    schema, _, path = address.partition("://")
+    folder = _folder_of(schema, path)
+    if folder is None or any(folder.glob("*.yaml")):
+        return False
+    below = groups([folder / "conf"]) if (folder / "conf").is_dir() else {}
+    return bool(below) and all(place.split("/")[0] == "conf" for place in groups([folder]))
 
 
 def search_folders(config: DictConfig) -> list[Path]:
