@@ -12,9 +12,10 @@ from entry_points import ANY_ATTENTION, TINY, Command, succeeded, the_sweep
 from omegaconf import OmegaConf
 from test_sweep_processes import QUIET, said, sweep
 
+from attnlab.experiment import sweep_plan
 from attnlab.experiment.hydra_config import compose_config
 from attnlab.runs import sweep_settings
-from attnlab.runs.sweep_settings import JobProcesses, job_processes
+from attnlab.runs.sweep_settings import JobProcesses, asks_for_gpus, job_processes
 
 RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 
@@ -61,6 +62,39 @@ def test_unknown_launcher_has_a_worker_for_each_core(node: dict[str, Any]) -> No
     assert processes == JobProcesses("other", 4)
     assert processes.on_this_machine
     assert processes.share_terminal
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["launcher=joblib"], True),
+        (["launcher=slurm"], False),
+        (["launcher=slurm", "launcher.gpus=1"], True),
+        (["launcher=slurm", "launcher.gres=gpu:a100:1"], True),
+        (["launcher=slurm", "launcher.gres=ssd:1"], False),
+        (["launcher=slurm", "+hydra.launcher.gpus_per_task=1"], True),
+        (["launcher=slurm", "+hydra.launcher.additional_parameters.gpus=1"], True),
+        (["hydra/launcher=submitit_slurm"], False),
+        (["hydra/launcher=submitit_slurm", "hydra.launcher.gpus_per_node=1"], True),
+    ],
+    ids=str,
+)
+def test_jobs_of_a_cluster_get_gpus_that_they_ask_for(overrides: list[str], expected: bool) -> None:
+    assert asks_for_gpus(hydra_node("launcher", *overrides)) == expected
+
+
+def test_sweep_on_gpus_that_asks_the_cluster_for_none_is_warned_of(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a Slurm, so that it ends before its first job."""
+    monkeypatch.setattr(sweep_plan.shutil, "which", lambda name: None)
+    warning = "warning: hardware.accelerator is gpu, but the jobs ask the cluster for no GPU; set"
+    sweep = ("train.py", "-m", *TINY, "tracking=none", "launcher=slurm", "seed=1,2")
+    assert warning in command(*sweep, "hardware=gpu").err
+    for others in (["hardware=cpu"], ["hardware=gpu", "launcher.gpus=1"]):
+        ended = command(*sweep, *others)
+        assert warning not in ended.err
+        assert "there is no Slurm on this machine" in ended.err
 
 
 def test_slurm_launcher_of_the_group_has_its_settings() -> None:

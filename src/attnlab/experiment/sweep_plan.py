@@ -33,7 +33,7 @@ from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_points import combined, read_points, varied_keys
 from attnlab.runs.sweep_record import SweepRecord
-from attnlab.runs.sweep_settings import JobProcesses, job_processes
+from attnlab.runs.sweep_settings import JobProcesses, asks_for_gpus, job_processes
 from attnlab.tasks.task import Experiment
 
 SEED = "seed"
@@ -143,6 +143,7 @@ class SweepPlan:
                 problems += error.problems
         if problems:
             raise ExperimentError(list(dict.fromkeys(problems)))
+        _warn_of_jobs_without_gpus(hydra.launcher, experiments)
         varies = varied_keys(listed)
         varies += [override.key_or_group for override in parsed if override.is_sweep_override()]
         points = int(hydra.sweeper.get("n_trials") or len(_grid(values, listed)))
@@ -364,6 +365,20 @@ def _check_settings_have_effect(config: DictConfig, given: Mapping[str, Sequence
             )
     if problems:
         raise ExperimentError(problems)
+
+
+def _warn_of_jobs_without_gpus(launcher: DictConfig, experiments: Sequence[Experiment]) -> None:
+    """Warn of trainings on a GPU whose cluster is asked for none.
+
+    A partition may give them all the same.
+    """
+    on_gpus = any(experiment.hardware.accelerator == "gpu" for experiment in experiments)
+    if on_gpus and not asks_for_gpus(launcher):
+        print(
+            "warning: hardware.accelerator is gpu, but the jobs ask the cluster for no GPU; set "
+            "launcher.gpus=1, or on Slurm launcher.gres=gpu:1",
+            file=sys.stderr,
+        )
 
 
 def _is_reference(value: Any) -> bool:

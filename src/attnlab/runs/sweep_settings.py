@@ -242,6 +242,21 @@ def job_processes(launcher: Mapping[str, Any], points: int) -> JobProcesses:
     return JobProcesses("other", os.cpu_count() or 1)
 
 
+def asks_for_gpus(launcher: Mapping[str, Any]) -> bool:
+    """Whether jobs on a cluster get GPUs under a resolved node `hydra.launcher`.
+
+    True for a launcher whose jobs see the GPUs of their machine anyway.
+    """
+    kind = job_processes(launcher, points=1).kind
+    if kind == "ray":
+        return bool(launcher["gpus"])
+    if kind != "slurm":
+        return True
+    if launcher.get("gpus_per_node") or launcher.get("gpus_per_task"):
+        return True
+    return "gpu" in f"{launcher.get('gres')} {launcher.get('additional_parameters')}"
+
+
 def _joblib_workers(n_jobs: int) -> int:
     """The processes that joblib starts: -1 is one for each core, -2 one less."""
     if n_jobs > 0:
