@@ -345,7 +345,7 @@ def test_studies_of_a_family_that_were_not_run_are_counted_and_said() -> None:
     assert "The family *claims* has 2 primary expectations, 1 of them not run yet." in page
     p = close.findings[0].p
     assert p is not None
-    assert f"| {p:.3f} | {2 * p:.3f} | undecided |" in page
+    assert f"| {p:.3f} (Holm: {2 * p:.3f}) | undecided |" in page
 
 
 def test_single_expectation_decides_unless_it_is_said_not_to() -> None:

@@ -254,9 +254,7 @@ def _found(kind: Kind, shown: ShownStudy, verdict: Verdict, figures: str) -> lis
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, result["published_table"]))
     if result["expectations"]:
-        headings = [
-            kind.effect, "measure", "difference", "asked", "tested by", "p", "Holm's p", "outcome",
-        ]  # fmt: skip
+        headings = [kind.effect, "measure", "difference", "asked", "tested by", "p", "outcome"]
         rows = _with_outcomes(study, result["expectations"], verdict)
         parts.append(table(headings, rows))
     if result["table"]:
@@ -283,12 +281,13 @@ def _with_outcomes(
     """The rows of the expectations: the primary ones in bold, with Holm's p and their outcomes."""
     of_primary = iter(zip(verdict.corrected, verdict.outcomes, strict=True))
     marked = []
-    for expected, (says, *rest) in zip(study.expect, rows, strict=True):
-        if expected in study.primary:
-            corrected, outcome = next(of_primary)
-            marked.append([f"**{says}**", *rest, p_shown(corrected), outcome])
-        else:
-            marked.append([says, *rest, "–", "–"])
+    for expected, (says, *measured, p) in zip(study.expect, rows, strict=True):
+        if expected not in study.primary:
+            marked.append([says, *measured, p, "–"])
+            continue
+        corrected, outcome = next(of_primary)
+        both = p if corrected is None else f"{p} (Holm: {p_shown(corrected)})"
+        marked.append([f"**{says}**", *measured, both, outcome])
     return marked
 
 
