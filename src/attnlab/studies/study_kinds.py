@@ -39,8 +39,9 @@ _TESTS = (
     "sentences; the column *tested by* says so. p values are two-sided, and always of the side "
     "that the difference lies on. Means alike within a bound: two one-sided tests, shown with the "
     "interval of 90 %; all other intervals are of 95 %. p values of primary expectations are "
-    "corrected by Holm's method over all primary ones of a family (*Holm*). Those of studies "
-    "that were not run yet count as 1, so that no later run takes a verdict back. Outcomes are "
+    "corrected by Holm's method over all primary ones of a family, the studies that one commit "
+    "registered together (*Holm*). Those of studies that were not run yet count as 1, so that no "
+    "later run takes a verdict back. Outcomes are "
     "those after the correction; other expectations have their interval and their own p, and "
     "decide nothing."
 )

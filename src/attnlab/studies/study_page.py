@@ -127,10 +127,8 @@ def _families(studies: Sequence[ShownStudy]) -> str:
         members = [shown for shown in studies if shown.study.family == family]
         primary = sum(len(shown.study.primary) for shown in members)
         not_run = expectations_not_run(members)
-        sentences.append(
-            f"The family *{family}* has {primary} primary expectations, {not_run} of them not run "
-            "yet."
-        )
+        waiting = f", {not_run} of them not run yet" if not_run else ""
+        sentences.append(f"The family *{family}* has {primary} primary expectations{waiting}.")
     return " ".join(sentences)
 
 
