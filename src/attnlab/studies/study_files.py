@@ -91,13 +91,14 @@ def conditions(
     seeds = {point.seed for point in points}
     run_settings = [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings]
     threads = points[0].experiment.hardware.threads
+    precisions = sorted({str(point.experiment.hardware.precision) for point in points})
     began = min(point.began for point in everything)
     registration = registration_of(path)
     return {
         "run_seeds": len(seeds),
         "cpu_minutes": sum(point.cpu_minutes for point in everything),
         "run_settings": run_settings,
-        "machine": described_machine(threads),
+        "machine": described_machine(threads, " and ".join(precisions)),
         "revision": git_tags(path.resolve().parent)["git_revision"],
         "began": began.isoformat(timespec="seconds"),
         "trained": digest_of_training(path.read_text(encoding="utf-8")),
@@ -109,11 +110,11 @@ def conditions(
     }
 
 
-def described_machine(threads: int) -> str:
+def described_machine(threads: int, precision: str = "32") -> str:
     """What the bits of a result depend on."""
     processor = f"{_maker()} {torch.backends.cpu.get_cpu_capability()}".strip()
     return (
-        f"{processor}, {threads} thread(s), "
+        f"{processor}, {threads} thread(s), precision {precision}, "
         f"Python {platform.python_version()}, torch {torch.__version__}"
     )
 
