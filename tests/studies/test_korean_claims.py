@@ -112,6 +112,14 @@ def test_finding_of_other_seeds_than_planned_is_not_shown() -> None:
     assert "그렇습니다" not in page_of(shown(planned), claim)
 
 
+def test_verdict_of_too_few_seeds_is_not_one_that_depends_on_something() -> None:
+    few = shown()
+    few.result["seeds"] = 2  # type: ignore[index]
+    page = page_of(few)
+    assert "**시드가 3개보다 적음.**" in page
+    assert "에 따라 다름 |" not in page
+
+
 def test_study_that_was_not_run_shows_what_is_asked() -> None:
     page = page_of(ShownStudy("some_claim", STUDY, result={}))
     assert "**아직 실험하지 않음.**" in page

@@ -98,7 +98,10 @@ def try_model(
             raise ExperimentError(f"model: {error}") from error
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            place = _place_of(error) or _own_classes(model)
+            place = _place_of(error)
+            own = own_classes(model)
+            if own and not place:
+                place = f"; its own parts are {', '.join(own)}"
             raise ExperimentError(
                 f"model: a pass of two short sentences through it fails{place}: {reason}"
             ) from error
@@ -112,10 +115,14 @@ def _place_of(error: Exception) -> str:
     return ""
 
 
-def _own_classes(model: nn.Module) -> str:
-    """The user's own classes in a model, for an error that no line of theirs has raised."""
-    names = {type(part).__name__ for part in model.modules() if not _is_ours_alone(part)}
-    return f"; its own parts are {', '.join(sorted(names))}" if names else ""
+def own_classes(model: nn.Module) -> list[str]:
+    """The names of the classes in a model that are neither attnlab's nor of a library below it."""
+    found = set()
+    for part in model.modules():
+        package = type(part).__module__.partition(".")[0]
+        if package not in (PACKAGE, "torch", "torchmetrics", "pytorch_lightning"):
+            found.add(type(part).__name__)
+    return sorted(found)
 
 
 def _is_of_library(file: Path) -> bool:
@@ -132,13 +139,14 @@ def _is_of_library(file: Path) -> bool:
 def _checked_parts(model: nn.Module) -> Iterator[None]:
     """Check, until it ends, what each part of the user's own returns."""
     with ExitStack() as until_then:
+        checks = dict(CHECKS)
+        if isinstance(model, Seq2Seq):
+            vocabulary_size = model.decoder.body.embedding.num_embeddings
+            checks[Output] = partial(_check_logits, vocabulary_size)
         for part in model.modules():
-            for kind, check in CHECKS.items():
+            for kind, check in checks.items():
                 if isinstance(part, kind) and not _is_ours_alone(part):
                     until_then.callback(part.register_forward_hook(check).remove)
-            if isinstance(part, Output) and not _is_ours_alone(part):
-                check_width = partial(_check_width, _vocabulary_size(model))
-                until_then.callback(part.register_forward_hook(check_width).remove)
             if isinstance(part, Attention):
                 for history in part.histories:
                     if not _is_ours_alone(history):
@@ -369,29 +377,11 @@ def _check_encoded(encoder: nn.Module, inputs: tuple[Tensor, Tensor], encoded: A
         )
 
 
-def _check_logits(output: nn.Module, inputs: tuple[Reading], logits: Any) -> None:
-    assert isinstance(output, Output)
-    # Without a layer over the vocabulary, nothing says how large this is.
-    layer = output.vocabulary
-    size = logits.shape[-1] if layer is None else layer.out_features
-    expected = (*inputs[0].readout.shape[:-1], size)
-    _check_tensor(output, "logits", logits, "(..., V)", expected)
-
-
-def _vocabulary_size(model: nn.Module) -> int:
-    """Of the target side."""
-    assert isinstance(model, Seq2Seq)
-    return model.decoder.body.embedding.num_embeddings
-
-
-def _check_width(
-    vocabulary_size: int, output: nn.Module, inputs: tuple[Reading], logits: Tensor
+def _check_logits(
+    vocabulary_size: int, output: nn.Module, inputs: tuple[Reading], logits: Any
 ) -> None:
-    if logits.shape[-1] != vocabulary_size:
-        raise ContractError(
-            f"{type(output).__name__} returns {logits.shape[-1]} logits for each token, expected "
-            f"{vocabulary_size}, the target's vocabulary"
-        )
+    expected = (*inputs[0].readout.shape[:-1], vocabulary_size)
+    _check_tensor(output, "logits", logits, "(..., V), V the target's vocabulary", expected)
 
 
 def _check_tensor(
@@ -420,5 +410,4 @@ CHECKS: dict[type[nn.Module], Callable[..., None]] = {
     Score: _check_score,
     Normaliser: _check_weights,
     Encoder: _check_encoded,
-    Output: _check_logits,
 }

@@ -25,11 +25,13 @@ from attnlab.studies.study_page import (
     verdicts_of,
     was_asked_before,
 )
+from attnlab.studies.verdicts import LEAST_SEEDS
 from attnlab.tasks.saved import measure_named
 
 TEXTS = Path(__file__).with_name("korean_claims.yaml")
 
 _OUTCOMES = {"holds": "성립", "does not hold": "성립하지 않음", "undecided": "판정 보류"}
+_FEW_SEEDS = f"시드가 {LEAST_SEEDS}개보다 적음"
 _NOT_RUN = "아직 실험하지 않음"
 _ASKED_ANEW = "질문을 고쳤고, 아직 실험하지 않음"
 _ASKED_LATE = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
@@ -122,15 +124,20 @@ def _claim(shown: ShownStudy, texts: KoreanTexts) -> KoreanClaim:
 def _summary_row(
     shown: ShownStudy, claim: KoreanClaim, verdicts: Mapping[str, Verdict]
 ) -> list[str]:
-    seeds = str(shown.result["run_seeds"]) if shown.was_run else "–"
     link = f"[{claim.title}](#{shown.name})"
-    return [link, _verdict(shown, claim, verdicts.get(shown.name)), seeds, _lesson(claim)]
+    verdict = _verdict(shown, claim, verdicts.get(shown.name))
+    seeds = "–"
+    if shown.was_run:
+        seeds = str(shown.result["run_seeds"])
+    return [link, verdict, seeds, _lesson(claim)]
 
 
 def _verdict(shown: ShownStudy, claim: KoreanClaim, verdict: Verdict | None) -> str:
     if verdict is None:
         return _ASKED_ANEW if shown.result else _NOT_RUN
-    return _OUTCOMES.get(verdict.words, f"{claim.depends_on}에 따라 다름")
+    if verdict.words.startswith("depends on"):
+        return f"{claim.depends_on}에 따라 다름"
+    return _OUTCOMES.get(verdict.words, _FEW_SEEDS)
 
 
 def _lesson(claim: KoreanClaim) -> str:

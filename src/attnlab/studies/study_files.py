@@ -16,6 +16,7 @@ import torch
 from attnlab.config.params import git_tags
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file
+from attnlab.model.fast.products import is_intel
 from attnlab.studies.measured_rows import Rows, SentenceCovariances
 from attnlab.studies.measurements import MEASUREMENTS, Point, Row, trained
 from attnlab.studies.registration import digest_of_training, registration_of
@@ -110,21 +111,14 @@ def conditions(
     }
 
 
-def described_machine(threads: int, precision: str = "32") -> str:
+def described_machine(threads: int, precision: str) -> str:
     """What the bits of a result depend on."""
-    processor = f"{_maker()} {torch.backends.cpu.get_cpu_capability()}".strip()
+    maker = "Intel" if is_intel() else "not Intel"  # by which products are made
     return (
-        f"{processor}, {threads} thread(s), precision {precision}, "
+        f"{torch.backends.cpu.get_cpu_capability()}, {maker}, {threads} thread(s), "
+        f"precision {precision}, "
         f"Python {platform.python_version()}, torch {torch.__version__}"
     )
-
-
-def _maker() -> str:
-    """The processor's, `GenuineIntel` or `AuthenticAMD`; empty where the system does not say it."""
-    described = Path("/proc/cpuinfo")  # Linux
-    text = described.read_text() if described.is_file() else platform.processor()
-    found = re.search(r"GenuineIntel|AuthenticAMD", text)
-    return found[0] if found else ""
 
 
 def write_measurements(measurements: Measurements, folder: Path) -> None:

@@ -40,9 +40,9 @@ _TESTS = (
     "that the difference lies on. Means alike within a bound: two one-sided tests, shown with the "
     "interval of 90 %; all other intervals are of 95 %. p values of primary expectations are "
     "corrected by Holm's method over all primary ones of a family, the studies that one commit "
-    "registered together (*Holm*). Those of studies that were not run yet count as 1, so that no "
-    "later run takes a verdict back. Outcomes are "
-    "those after the correction; other expectations have their interval and their own p, and "
+    "registered together (*Holm*); a question that is revised later stays in its family. Those of "
+    "studies that were not run yet count as 1, so that no later run takes a verdict back. Outcomes "
+    "are those after the correction; other expectations have their interval and their own p, and "
     "decide nothing."
 )
 
@@ -75,8 +75,8 @@ KINDS = {
         "batches; `replicate.py museum` runs all of them. Its primary expectation says what the "
         "mistake costs. It *holds* where the cost is certain, *does not hold* where the faulty "
         "model is certainly the better one, and is *undecided* else: a cost that five seeds do not "
-        "show. All differences are paired by seed; studies whose right "
-        "model is the same one share its five trainings. "
+        "show. All differences are paired by seed; studies whose right model is the same one share "
+        "its five trainings. "
         f"{_TESTS}",
         effect="what it costs",
         introduction=museum.INTRODUCTION,

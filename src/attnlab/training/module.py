@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torchmetrics import MeanMetric
 
-from attnlab.config.signature import PACKAGE
 from attnlab.errors import ExperimentError
 from attnlab.model.normalisers.normaliser import Normaliser
+from attnlab.model.trial_pass import own_classes
 from attnlab.training.frozen import freeze
 from attnlab.training.optimisation import make_scheduler
 from attnlab.training.reinforcement import Reinforcement
@@ -233,18 +233,13 @@ class LabModule(pl.LightningModule):
 
 def _look_into_own_parts(module: nn.Module) -> str:
     """What more to try where a model has parts of the user's own; empty where it has none."""
-    libraries = (PACKAGE, "torch", "torchmetrics", "pytorch_lightning")
-    own = {type(part).__name__ for part in module.modules() if not _is_of(part, libraries)}
+    own = own_classes(module)
     if not own:
         return ""
     return (
-        f". Or look for a division, a root or a logarithm in {', '.join(sorted(own))}: "
+        f". Or look for a division, a root or a logarithm in {', '.join(own)}: "
         "trainer=anomaly names the line"
     )
-
-
-def _is_of(part: nn.Module, packages: Collection[str]) -> bool:
-    return type(part).__module__.partition(".")[0] in packages
 
 
 def check_weights(module: pl.LightningModule) -> None:
