@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from attnlab.evaluation.differences import difference_from
+from attnlab.evaluation.differences import Difference, difference_from
 from attnlab.evaluation.measures import Measure
 from attnlab.evaluation.shares import Share, ShareDifference, independent_shares, paired_shares
 from attnlab.studies.measured_rows import MeasuredRows
@@ -107,6 +107,8 @@ class Expectation:
     primary: whether it decides the study; the others have intervals only. None where nothing is
         said of it: a single expectation decides then.
     same_seeds: of shares: seeds of the same number are the same one with and without a change.
+    scatter: what is compared is how far the seeds of each system lie from its median, not their
+        means.
     """
 
     says: str
@@ -117,6 +119,7 @@ class Expectation:
     within: float | None = None
     primary: bool | None = None
     same_seeds: bool = False
+    scatter: bool = False
     __pydantic_config__: ClassVar = _NO_OTHER_KEYS
 
     def __post_init__(self) -> None:
@@ -125,13 +128,19 @@ class Expectation:
             raise ValueError(f"less must be a number for {self.measure}, got {self.less!r}")
         if self.measure == RESCUED and not is_of_two:
             raise ValueError(f"less must be a system for {RESCUED}, got {self.less}")
+        if self.scatter and (self.measure in SHARES or not is_of_two):
+            raise ValueError(
+                "scatter compares the seeds of two systems: less must be one, and measure must be "
+                f"none of {', '.join(SHARES)}; got {self.less!r} and {self.measure!r}"
+            )
 
     @property
     def needs_learnt(self) -> bool:
         """Whether seeds that fail would hide: means alike, of a measure with a best value."""
         measure = measure_named(self.measure)
         best = measure.least if measure.sign < 0 else measure.most
-        return self.within is not None and bool(measure.better) and math.isfinite(best)
+        is_bounded = bool(measure.better) and math.isfinite(best)
+        return self.within is not None and is_bounded and not self.scatter
 
     def finding(self, measured: MeasuredRows) -> Finding:
         """What the seeds say of it."""
@@ -139,6 +148,8 @@ class Expectation:
             return self._finding_of_two_shares(measured, self.less)
         if self.measure in SHARES:
             return self._finding_of_share(self._share(measured))
+        if self.scatter:
+            return self._finding_of_scatters(measured)
 
         value = measured.value_of_difference(self.more, self.less, self.measure)
         difference = measured.difference(self.more, self.less, self.measure)
@@ -146,15 +157,27 @@ class Expectation:
             return _untested(None, "not tested: no seed learnt")
         if difference is None:
             return _untested(value, "not tested: too few seeds, or none scatters")
+        # Seeds that all meet a bound of the measure do not show how often one would miss it.
+        is_at_bound = not measured.scatters(self.more, self.less, self.measure)
+        if self.within is not None and is_at_bound:
+            return _untested(value, "not tested: nothing scatters")
+        return self._tested(value, difference)
+
+    def _finding_of_scatters(self, measured: MeasuredRows) -> Finding:
+        assert isinstance(self.less, str)
+        difference = measured.difference_of_scatters(self.more, self.less, self.measure)
+        if difference is None:
+            return _untested(None, "not tested: too few seeds, or none scatters")
+        return self._tested(difference.value, difference)
+
+    def _tested(self, value: float, difference: Difference) -> Finding:
+        """Against `by`, or by two one-sided tests against `within`."""
         if self.within is None:
             low, high = difference.interval(CONFIDENCE)
             holds, fails = difference.p_above(self.by), difference.p_below(self.by)
             doubled = (min(1.0, 2 * holds), min(1.0, 2 * fails))
             return Finding(value, low, high, CONFIDENCE, *doubled, difference.method)
 
-        # Seeds that all meet a bound of the measure do not show how often one would miss it.
-        if not measured.scatters(self.more, self.less, self.measure):
-            return _untested(value, "not tested: nothing scatters")
         confidence = 1 - 2 * THRESHOLD
         low, high = difference.interval(confidence)
         holds, fails = difference.p_within(self.within), difference.p_outside(self.within)
@@ -197,7 +220,7 @@ class Expectation:
     def row(self, finding: Finding) -> list[str]:
         """What is compared, the difference, what is asked of it, how it was tested, its p."""
         measure = measure_named(self.measure)
-        compared = measure.label
+        compared = f"scatter of {measure.label}" if self.scatter else measure.label
         if not isinstance(self.less, str):
             compared = f"{measure.label} - {measure.shown(self.less)}"
 

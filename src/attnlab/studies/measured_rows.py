@@ -226,6 +226,31 @@ class MeasuredRows:
             return paired_difference(paired, of_sentences)
         return independent_difference(list(ours.values()), list(theirs.values()), of_sentences)
 
+    def distances_by_seed(self, system: str, measure: str) -> dict[int, float]:
+        """{seed: how far its value lies from the median of the system}."""
+        values = self.by_seed(system, measure)
+        median = float(np.median(list(values.values()))) if values else 0.0
+        return {seed: abs(value - median) for seed, value in values.items()}
+
+    def difference_of_scatters(self, more: str, less: str, measure: str) -> Difference | None:
+        """How much further the seeds of `more` lie from their median than those of `less`.
+
+        Brown and Forsythe 1974, "Robust tests for the equality of variances", Journal of the
+        American Statistical Association 69, compare these distances as other values are compared.
+        None as for `difference`.
+        """
+        ours = list(self.distances_by_seed(more, measure).values())
+        theirs = list(self.distances_by_seed(less, measure).values())
+        return independent_difference(ours, theirs) if ours and theirs else None
+
+    def scatter_by_sentences(self, system: str, measure: str) -> float | None:
+        """The standard deviation of a system's mean by the choice of the test sentences.
+
+        None where it was not measured.
+        """
+        found = self._sentences.of_mean(measure, system)
+        return None if found is None else math.sqrt(found.variance)
+
     def value_of_difference(self, more: str, less: str | float, measure: str) -> float | None:
         """The difference itself; None where no seed learnt."""
         ours = list(self.by_seed(more, measure).values())

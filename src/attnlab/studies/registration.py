@@ -21,7 +21,7 @@ from attnlab.config.params import git
 # Of a study's file; the rest tells a reader what was asked, and what became of it.
 _REGISTERED = (
     "systems", "settings", "seeds", "first_seed", "looks", "measurement", "expect", "published",
-    "learnt", "foretell", "depends_on", "comparable", "tune", "paired",
+    "learnt", "foretell", "few_seeds", "depends_on", "comparable", "tune", "paired",
 )  # fmt: skip
 
 # Of these, what the rows follow from; the rest judges them.

@@ -19,6 +19,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.project import STUDIES
 from attnlab.studies.expectations import FORETOLD, SHARES, SPARED, Expectation, Published
+from attnlab.studies.few_seeds import FewSeeds
 from attnlab.studies.foretelling import Foretelling
 from attnlab.studies.measured_rows import (
     PLACE,
@@ -27,11 +28,12 @@ from attnlab.studies.measured_rows import (
     Rows,
     SentenceCovariances,
 )
-from attnlab.studies.measurements import MEASUREMENTS, Point
+from attnlab.studies.measurements import AXES, MEASUREMENTS, Point
 from attnlab.studies.tuning import Trial, Tuned, Tuning
 from attnlab.studies.verdicts import LEAST_SEEDS
 
-Part = TypeVar("Part", Tuning, Foretelling)
+SEED = "<seed>"  # in overrides of systems: the number of the seed
+Part = TypeVar("Part", Tuning, Foretelling, FewSeeds)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Study:
     title, text: what is asked, and how it is measured.
     background, limits: of a study with a page of its own: why it is asked, with sources, and what
         its result does not say.
-    systems: {name: overrides of train.py}.
+    systems: {name: overrides of train.py}. `<seed>` in them stands for the number of the seed,
+        which is the experiment's `seed` where the system does not set that itself.
     settings: overrides that all systems share.
     seeds: how many, from `first_seed` on.
     looks: after how many seeds the study may end, the last one being `seeds`; empty for the end
@@ -57,6 +60,8 @@ class Study:
         those seeds. One measure; empty counts all seeds.
     foretell: the keys of a `Foretelling`, a rule that says from an early validation which seeds
         fail; empty for none. The measurement is `history` then.
+    few_seeds: the keys of a `FewSeeds`, what comparisons of fewer seeds would have claimed; empty
+        for none.
     paired: whether all systems of a seed start with the same weights and read the same batches, so
         that their differences are paired by seed.
     known: what was known before the run, such as a pilot; empty for nothing.
@@ -81,6 +86,7 @@ class Study:
     tune: dict[str, Any] = field(default_factory=dict)
     learnt: dict[str, float] = field(default_factory=dict)
     foretell: dict[str, Any] = field(default_factory=dict)
+    few_seeds: dict[str, Any] = field(default_factory=dict)
     paired: bool = False
     known: str = ""
     source: str = ""
@@ -105,6 +111,7 @@ class Study:
         self._check_expectations()
         self._check_looks()
         self._check_tuning()
+        self._check_few_seeds()
         if self.foretelling is not None and (self.measurement != "history" or not self.learnt):
             raise ValueError("foretell needs learnt, and measurement: history")
 
@@ -160,6 +167,25 @@ class Study:
     def foretelling(self) -> Foretelling | None:
         """Raises ExperimentError for keys or values that are none of a `Foretelling`."""
         return _part("foretell", self.foretell, Foretelling)
+
+    @cached_property
+    def comparisons(self) -> FewSeeds | None:
+        """Raises ExperimentError for keys or values that are none of a `FewSeeds`."""
+        return _part("few_seeds", self.few_seeds, FewSeeds)
+
+    def _check_few_seeds(self) -> None:
+        if self.comparisons is None:
+            return
+        most = max(self.comparisons.seeds)
+        if 2 * most > self.seeds:
+            raise ValueError(
+                f"few_seeds.seeds must be at most half of seeds, which is {self.seeds}: both sides "
+                f"of a comparison have seeds of their own; got {most}"
+            )
+        if self.measurement in AXES:
+            raise ValueError(
+                f"few_seeds needs a measurement without an axis, got {self.measurement}"
+            )
 
     def _check_tuning(self) -> None:
         if self.tuning is None:
@@ -232,8 +258,10 @@ class Study:
     def _point(
         self, settings: Sequence[str], name: str, seed: int, of_system: Sequence[str]
     ) -> Point:
-        common = ("tracking=none", "chain=false", *self.settings, *settings)
-        overrides = [*common, *of_system, f"seed={seed}"]
+        own = [override.replace(SEED, str(seed)) for override in of_system]
+        if not any(override.startswith("seed=") for override in own):
+            own.append(f"seed={seed}")
+        overrides = ["tracking=none", "chain=false", *self.settings, *settings, *own]
         return Point(name, seed, compose(overrides), overrides)
 
     def measured(self, rows: Rows, sentences: SentenceCovariances | None = None) -> MeasuredRows:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.config.params import NO_REVISION
 from attnlab.project import pipeline_command
-from attnlab.studies import museum
+from attnlab.studies import few_seeds_tables, museum
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p, p_shown
 from attnlab.studies.study import Study
 from attnlab.studies.study_kinds import Kind
@@ -241,6 +241,8 @@ def _rules(study: Study) -> list[str]:
     if study.foretelling is not None:
         rule = study.foretelling
         parts.append(f"A seed is foretold to fail with {rule.place} {rule.bound}.")
+    if study.comparisons is not None:
+        parts.append(few_seeds_tables.RULE)
     return parts
 
 
@@ -259,6 +261,13 @@ def _found(kind: Kind, shown: ShownStudy, verdict: Verdict, figures: str) -> lis
         parts.append(table(result["headings"], result["table"]))
     if result.get("foretold_table"):
         parts.append(table(FORETOLD_HEADINGS, result["foretold_table"]))
+    if study.comparisons is not None and result.get("few_seeds_table"):
+        parts.append(
+            table(few_seeds_tables.scatter_headings(study.comparisons), result["scatter_table"])
+        )
+        parts.append(
+            table(few_seeds_tables.few_seeds_headings(study.comparisons), result["few_seeds_table"])
+        )
     parts.append(f"![{study.title}]({figures}/{shown.name}/figure.png)")
     return parts
 

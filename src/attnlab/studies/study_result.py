@@ -7,6 +7,7 @@ from typing import Any
 
 from attnlab.evaluation.shares import Share
 from attnlab.studies.expectations import CONFIDENCE, Finding, Outcome, Published, values_text
+from attnlab.studies.few_seeds_tables import few_seeds_table, scatter_table
 from attnlab.studies.look import Look, look_at
 from attnlab.studies.measured_rows import MeasuredRows, Rows, SentenceCovariances
 from attnlab.studies.measurements import AXES
@@ -50,6 +51,9 @@ def result_of(
         "published_table": [_published_row(figure, measured) for figure in study.published],
         "foretold_table": _foretold_table(study, measured),
     }
+    if study.comparisons is not None:
+        result["scatter_table"] = scatter_table(study.comparisons, measured)
+        result["few_seeds_table"] = few_seeds_table(study.comparisons, measured)
     if study.looks:
         look = look_at(primary[0], measured.seeds, study.looks)
         result["look"] = {"level": look.level, "why": look.why}
