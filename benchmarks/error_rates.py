@@ -33,6 +33,7 @@ SENTENCES = 400
 LOOKS = (5, 10, 15, 20)
 BOUND = 0.02  # of two systems that are alike
 THRESHOLD = 0.05
+NEXT_MARK = "<!-- error_rates_of_tests.py -->"  # behind which another benchmark writes
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 
 Right = NDArray[np.bool_]
@@ -293,7 +294,8 @@ def main() -> None:
 def write_page(
     levels: Sequence[Row], failing: Sequence[Row], looks: Sequence[Row], draws: int
 ) -> None:
-    before = PAGE.read_text(encoding="utf-8").partition("<!-- error_rates.py -->\n")[0]
+    before, _, ours = PAGE.read_text(encoding="utf-8").partition("<!-- error_rates.py -->\n")
+    _, mark, after = ours.partition(f"\n{NEXT_MARK}\n")
     lines = [
         "<!-- error_rates.py -->",
         f"{draws:,} draws; {SENTENCES} sentences; a lead of {LEAD} in log-odds is found or not.",
@@ -308,7 +310,7 @@ def write_page(
         "",
         *table(looks),
     ]
-    PAGE.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
+    PAGE.write_text(before + "\n".join(lines) + "\n" + mark + after, encoding="utf-8")
 
 
 if __name__ == "__main__":

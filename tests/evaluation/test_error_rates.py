@@ -92,3 +92,52 @@ def test_planned_looks_keep_the_level_that_unplanned_ones_lose(simulation) -> No
     power, used = simulation.looks_of(better, planned, draws, np.random.default_rng(1))
     assert power > 0.95
     assert used < 15
+
+
+@pytest.fixture(scope="module")
+def of_tests(simulation):
+    import error_rates_of_tests
+
+    yield error_rates_of_tests
+    sys.modules.pop("error_rates_of_tests", None)
+
+
+def column(rows, name: str, **only: object) -> list[float]:
+    return [row[name] for row in rows if all(row[key] == value for key, value in only.items())]
+
+
+def test_two_systems_as_far_apart_as_the_bound_are_seldom_called_alike(of_tests) -> None:
+    rows = list(of_tests.rows_of_alike([5, 10], DRAWS))
+    false = column(rows, "false: the difference is the bound")
+    assert max(false) < MOST_FALSE
+    (found,) = column(
+        rows,
+        "true: there is no difference",
+        **{"standard deviation of seeds": "0.005", "seeds": 10},
+    )
+    assert found > 0.95
+
+
+def test_shares_are_seldom_said_to_differ_and_their_intervals_hold(of_tests) -> None:
+    rows = list(of_tests.rows_of_shares([5, 20], DRAWS))
+    for equal in ("0.5 and 0.5", "0.9 and 0.9", "0.5", "0.9"):
+        assert max(column(rows, "said to differ", **{"true shares": equal})) < MOST_FALSE
+    assert min(column(rows, "intervals that hold")) > 1 - MOST_FALSE
+    found = column(rows, "said to differ", **{"true shares": "0.9 and 0.5", "seeds": 20})
+    assert min(found) > 0.5
+
+
+def test_scatters_are_seldom_told_apart_where_only_the_means_differ(of_tests) -> None:
+    rows = list(of_tests.rows_of_scatters([5, 20], DRAWS))
+    assert max(column(rows, "false: the same scatter")) < MOST_FALSE
+    normal = {"seeds are": "normal", "seeds": 20}
+    assert column(rows, "true: three times the scatter", **normal)[0] > 0.9
+
+
+def test_holm_keeps_a_family_without_false_verdicts(of_tests) -> None:
+    rows = list(of_tests.rows_of_families([10], 10 * 60))
+    false = "families with a false verdict"
+    none_true = {"true effects": "0 of 20"}
+    assert column(rows, false, correction="none", **none_true)[0] > 0.4
+    # Of 60 families that err with a chance of 0.05, in one of a thousand cases more than nine.
+    assert column(rows, false, correction="Holm's", **none_true)[0] <= 9 / 60

@@ -160,7 +160,7 @@ def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, fol
         assert unfinished
         if how is signal.SIGTERM:
             assert code == 128 + how
-            assert {job.status for job in unfinished} == {"failed"}
+            assert {job.status for job in unfinished} == {"stopped"}
             assert statuses(folder) == {"FINISHED", "KILLED"}
     with sweep(folder, *parallel) as process:
         assert process.wait(300) == 0, said(folder)
@@ -205,7 +205,10 @@ def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path, warm_pytho
         said(folder),
         re.MULTILINE,
     )
-    assert [job.status for job in the_sweep(folder).jobs()] == ["finished", "failed"]
+    finished, stopped = the_sweep(folder).jobs()
+    assert (finished.status, stopped.status) == ("finished", "stopped")
+    assert stopped.error == "stopped by Ctrl-C; the same command goes on"
+    assert ": stopped, 0:" in said(folder)
     assert statuses(folder) == {"FINISHED", "KILLED"}
 
 

@@ -201,7 +201,7 @@ def test_adopted_job_belongs_to_the_present_start(sweep):
     ("code", "variables", "status"),
     [
         (-1, {"SUBMITIT_EXECUTOR": "slurm"}, "running"),
-        (143, {"SUBMITIT_EXECUTOR": "slurm"}, "failed"),
+        (143, {"SUBMITIT_EXECUTOR": "slurm"}, "stopped"),
         (-1, {}, "failed"),
     ],
 )

@@ -42,6 +42,8 @@ def test_line_guesses_no_time_before_a_job_has_ended_and_at_the_end():
     )
     jobs = [job(0, "finished", 0, 10), job(1, "failed", 0, 10)]
     assert line_of(jobs, 2, 1, now=20.0) == "sweep: 1 of 2 done, 0 running, 1 failed"
+    jobs.append(job(2, "stopped", 0, 10))
+    assert line_of(jobs, 3, 1, now=20.0) == "sweep: 1 of 3 done, 0 running, 1 failed, 1 stopped"
 
 
 @pytest.fixture
@@ -71,6 +73,7 @@ def test_line_of_a_point_has_its_name_validation_value_and_time(runs):
         "dot · seed 2: validation bleu 93.2 (trained before), 0:01:05"
     )
     assert line_of_point(job(1, "failed", 10.0, 13.0), runs) == "job 1: failed, 0:00:03"
+    assert line_of_point(job(1, "stopped", 10.0, 13.0), runs) == "job 1: stopped, 0:00:03"
 
 
 def test_progress_prints_the_place_of_the_output_once_and_a_line_for_each_job(runs, capfd):

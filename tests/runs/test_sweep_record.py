@@ -118,6 +118,25 @@ def test_job_stopped_by_ctrl_c_shows_its_last_line_on_the_terminal(folder, tmp_p
     assert capfd.readouterr().err == "Ctrl-C: saved at step 5\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (KeyboardInterrupt(), "stopped", "stopped by Ctrl-C; the same command goes on"),
+        (SystemExit(130), "stopped", "stopped by Ctrl-C; the same command goes on"),
+        (SystemExit(143), "stopped", "stopped by SIGTERM; the same command goes on"),
+        (SystemExit(1), "failed", "SystemExit: 1"),
+        (SystemExit("no"), "failed", "SystemExit: no"),
+    ],
+)
+def test_job_that_a_signal_ends_was_stopped_and_has_not_failed(
+    folder, tmp_path, error, status, sentence
+):
+    with pytest.raises(type(error)), running(1, [], tmp_path / "1", {}):
+        raise error
+    (found,) = folder.jobs()
+    assert (found.status, found.error) == (status, sentence)
+
+
 def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folder, tmp_path):
     folder.write(replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.lr"]))
     for number, sentences, rate in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -89,6 +90,35 @@ def test_sweep_that_somebody_leads_is_left_to_that_process(lead, client, trackin
         assert status_of_run(client, folder) == "RUNNING"
     # Its jobs were faster than the command that gave them to Slurm.
     assert status_of_run(client, folder) == "FINISHED"
+
+
+def test_stopped_point_stands_with_its_time_until_the_sweep_goes_on(lead, capsys, runs):
+    error = "stopped by Ctrl-C; the same command goes on"
+
+    def stopped_sweep():
+        with lead(JobProcesses("serial", 1)) as folder:
+            write(folder, 0, "stopped", ended=folder.read().started, error=error)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped_sweep()
+    capsys.readouterr()
+    assert main(["sweep", "status", "--runs", str(runs)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"0 +stopped +0:00:00 +seed 1 +" + re.escape(f"({error})"), said)
+    assert "1 stopped, 1 not started of 2 points; it does not go on by itself" in said
+    with lead(JobProcesses("serial", 1)) as folder:
+        assert state_of(folder).counts == {"not started": 2}
+
+
+def test_job_that_was_stopped_on_a_cluster_fails_the_command(lead):
+    def sweep_with_a_stopped_job():
+        with lead() as folder:
+            write(folder, 0, "stopped", error="stopped by SIGTERM; the same command goes on")
+            write(folder, 1, "finished")
+
+    with pytest.raises(ExperimentError, match="1 of 2 jobs were stopped: seed 1"):
+        sweep_with_a_stopped_job()
 
 
 def test_sweep_is_over_when_each_point_has_ended_in_this_start(lead):
@@ -288,7 +318,7 @@ def test_cancelling_a_sweep_that_nobody_leads_closes_its_run(
     assert main(["sweep", "cancel", "--runs", str(runs)]) == 0
     assert "cancelled: 7_0, 7_1; the same command" in capsys.readouterr().out
     assert status_of_run(client, folder) == "KILLED"
-    assert state_of(folder).counts == {"failed": 1, "not started": 1}
+    assert state_of(folder).counts == {"stopped": 1, "not started": 1}
     (job,) = folder.jobs()
     assert job.error == "its job on Slurm was cancelled; the same command goes on"
     with lead():  # goes on

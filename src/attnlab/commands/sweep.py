@@ -67,7 +67,7 @@ def status(folder: SweepFolder) -> None:
             words.append("Slurm's job {} is {}".format(*point.slurm))
         if point.job is not None:
             words.append(point.job.name)
-            if point.state == "failed" and point.job.error:
+            if point.state == point.job.status and point.job.gave_up and point.job.error:
                 words.append(f"({point.job.error})")
         print("  ".join(words).rstrip())
     print(line_of(state))

@@ -122,8 +122,8 @@ def _finished_and_others(
 
 def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
     """The reason to leave a job out of the comparison; None if it can be compared."""
-    if job.status == "failed":
-        return f"failed: {job.error}"
+    if job.gave_up:
+        return f"{job.status}: {job.error}"
     if job.status != "finished":
         return "still running, or stopped"
     if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():

@@ -100,8 +100,8 @@ def line_of_point(job: JobRecord, runs_folder: Path) -> str:
 
 
 def _result(job: JobRecord, runs_folder: Path) -> str:
-    if job.status == "failed":
-        return "failed"
+    if job.gave_up:
+        return job.status
     ranked: list[RankedJob] = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking([job], runs_folder)
@@ -119,11 +119,14 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
     finished = [job for job in jobs if job.status == "finished"]
     running = [job for job in jobs if job.status == "running"]
     failed = [job for job in jobs if job.status == "failed"]
+    stopped = [job for job in jobs if job.status == "stopped"]
     line = f"sweep: {len(finished)} of {points} done, {len(running)} running, {len(failed)} failed"
+    if stopped:
+        line += f", {len(stopped)} stopped"
 
     # A point that an earlier sweep had finished takes no time, so it says nothing about the others.
     trained_seconds = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
-    remaining = points - len(finished) - len(failed)
+    remaining = points - len(finished) - len(failed) - len(stopped)
     if not remaining or not trained_seconds:
         return line
     mean = sum(trained_seconds) / len(trained_seconds)
@@ -140,7 +143,7 @@ def print_ranking(
 ) -> None:
     """A table of the points, the best by validation first.
 
-    Points without a validation value come last, those that failed after all others.
+    Points without a validation value come last, those that failed or were stopped after all others.
 
     ranked: the best first, points with equal values in the order of their numbers.
     jobs: all that ended.
@@ -162,8 +165,8 @@ def print_ranking(
 
     placed = {each.job.number for each in ranked}
     others = [job for job in jobs if job.number not in placed]
-    for job in sorted(others, key=lambda job: (job.status == "failed", job.number)):
-        state = "failed" if job.status == "failed" else "no value"
+    for job in sorted(others, key=lambda job: (job.gave_up, job.number)):
+        state = job.status if job.gave_up else "no value"
         table.add_row("–", job.name, state, *("–" for _ in columns))
 
     console = Console()

@@ -85,8 +85,8 @@ def running(
 ) -> Iterator[SweepJob | None]:
     """Run a job of a sweep: `with running(...) as job`.
 
-    The record of the job ends as finished or, where something is raised, as failed; as held where
-    that is PointHeldError.
+    The record of the job ends as finished or, where something is raised, as failed; as stopped
+    where that comes from a signal, and as held where it is PointHeldError.
 
     config: of what the job runs, composed, not checked yet.
     folders: of configs, that it was composed of.
@@ -118,7 +118,12 @@ def running(
         raise
     except BaseException as error:
         if not _is_queued_again(error):
-            job.update(status="failed", ended=time.time(), error=error_sentence(error))
+            signal_name = _stopping_signal(error)
+            if signal_name is None:
+                job.update(status="failed", ended=time.time(), error=error_sentence(error))
+            else:
+                reason = f"stopped by {signal_name}; the same command goes on"
+                job.update(status="stopped", ended=time.time(), error=reason)
         raise
     else:
         job.update(status="finished", ended=time.time())
@@ -140,6 +145,19 @@ def shared_sweep() -> SweepFolder | None:
     if led is None or os.environ.get(LEADER_VARIABLE) == this_process():
         return None
     return led if led.has_points() else None
+
+
+def _stopping_signal(error: BaseException) -> str | None:
+    """`Ctrl-C` or `SIGTERM`, whose signal ended a job in this way; None for other errors."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Ctrl-C"
+    if not isinstance(error, SystemExit) or not isinstance(error.code, int):
+        return None
+    try:
+        number = signal.Signals(error.code - 128)
+    except ValueError:
+        return None
+    return "Ctrl-C" if number == signal.SIGINT else number.name
 
 
 def _is_queued_again(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 from filelock import Timeout
@@ -102,7 +102,7 @@ def lead_sweep(
         except BaseException as raised:
             error = raised
             if launcher.on_this_machine:
-                _end_what_runs(part, record, tracking, runs_folder, before)
+                _end_what_runs(part, record, tracking, runs_folder, before, raised)
             elif launcher.kind == "slurm" and not isinstance(raised, Exception):
                 print(_stopped_before_slurm(record), file=sys.stderr)
         if not launcher.on_this_machine:
@@ -160,7 +160,7 @@ def _leave(
         )
     print(f"{sweep}: {line}", file=sys.stderr)
     if error is None or isinstance(error, Exception):
-        _raise_failures([job for job in jobs if job.status == "failed"], points, error)
+        _raise_failures([job for job in jobs if job.gave_up], points, error)
 
 
 def _left_to_slurm(record: SweepRecord) -> str:
@@ -186,8 +186,8 @@ def is_over(folder: SweepFolder) -> bool:
         return False
     ended = set()
     for job in folder.jobs():
-        has_failed = job.status == "failed" and job.ended_in(record.started)
-        if job.status == "finished" or has_failed:
+        gave_up = job.gave_up and job.ended_in(record.started)
+        if job.status == "finished" or gave_up:
             ended.add(job.number)
     return ended.issuperset(range(record.points))
 
@@ -219,7 +219,7 @@ def close_cancelled(folder: SweepFolder, tracking: Tracking, runs_folder: Path) 
             return
         for job in folder.jobs():
             if job.status == "running" and not is_claimed(folder, job.number):
-                cancelled = replace(job, status="failed", ended=time.time(), error=_CANCELLED)
+                cancelled = replace(job, status="stopped", ended=time.time(), error=_CANCELLED)
                 folder.write_job(cancelled)
                 _close_runs_of(job, tracking, runs_folder, _CANCELLED)
         tracking.close(runs_folder, folder.path, _CANCELLED)
@@ -231,10 +231,11 @@ def _end_what_runs(
     tracking: Tracking,
     runs_folder: Path,
     before: Sequence[psutil.Process],
+    error: BaseException,
 ) -> None:
     """Stop the workers, and close the jobs that one of them left in the middle: nobody else will.
 
-    before: children of this process that are none of the sweep's.
+    before: children of this process that are none of the sweep's. error: what ended the sweep.
     """
     children = [child for child in psutil.Process().children(recursive=True) if child not in before]
     # Joblib's resource tracker ends by itself, after the workers, and complains if it is stopped.
@@ -248,18 +249,19 @@ def _end_what_runs(
         "its process is gone: stopped with the sweep, or killed, as where memory runs out; "
         "the same command goes on"
     )
+    status: Literal["failed", "stopped"] = "failed" if isinstance(error, Exception) else "stopped"
     for job in folder.jobs(record.started):
         if job.status == "running":
-            folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
+            folder.write_job(replace(job, status=status, ended=time.time(), error=left))
             _close_runs_of(job, tracking, runs_folder, left)
 
 
 def _close_what_was_lost(
     folder: SweepFolder, record: SweepRecord, tracking: Tracking, runs_folder: Path
 ) -> None:
-    """Close the runs of failed jobs, of which a scheduler may have killed some."""
+    """Close the runs of jobs that did not finish; a scheduler may have killed some of them."""
     for job in folder.jobs(record.started):
-        if job.status == "failed" and job.error is not None:
+        if job.gave_up and job.error is not None:
             _close_runs_of(job, tracking, runs_folder, job.error)
 
 
@@ -293,14 +295,14 @@ def _close(
     if len(jobs) >= record.points or (error is None and has_no_other_part):
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
-    failed = [job for job in jobs if job.status == "failed"]
+    gave_up = [job for job in jobs if job.gave_up]
     ranked = []
     with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
     print_ranking(ranked, jobs, record.main_metrics)
     print(_closing_line(record, finished), file=sys.stderr)
 
-    ended = f"{len(finished)} of {record.points} points finished, {len(failed)} failed"
+    ended = f"{len(finished)} of {record.points} points finished, {_counts(gave_up)}"
     if search is not None:
         ended = "\n\n".join([ended, *_found_in_markdown(search)])
         print_search(search)
@@ -314,12 +316,12 @@ def _close(
         if search is not None:
             run.log_metrics(search.metrics(), best.step)
 
-    if failed:
-        run.finish("FAILED", _failures(failed, record.points))
+    if gave_up:
+        run.finish("FAILED", _failures(gave_up, record.points))
     elif error is not None:
         run.finish("FAILED", error_sentence(error))
     own = {job.number for job in part.jobs()}
-    _raise_failures([job for job in failed if job.number in own], record.points, error)
+    _raise_failures([job for job in gave_up if job.number in own], record.points, error)
 
 
 def _found_in_markdown(search: SearchResult) -> list[str]:
@@ -331,15 +333,27 @@ def _found_in_markdown(search: SearchResult) -> list[str]:
     return paragraphs
 
 
-def _failures(failed: Sequence[JobRecord], points: int) -> str:
-    return f"{len(failed)} of {points} jobs failed: {', '.join(job.name for job in failed)}"
+def _counts(gave_up: Sequence[JobRecord]) -> str:
+    """`1 failed`, or `1 failed, 2 stopped`."""
+    stopped = sum(job.status == "stopped" for job in gave_up)
+    failed = f"{len(gave_up) - stopped} failed"
+    return f"{failed}, {stopped} stopped" if stopped else failed
 
 
-def _raise_failures(failed: Sequence[JobRecord], points: int, error: BaseException | None) -> None:
-    """Raise ExperimentError where jobs failed; error: what Hydra raised."""
-    if not failed:
+def _failures(gave_up: Sequence[JobRecord], points: int) -> str:
+    """`2 of 8 jobs failed: dot, general`."""
+    words = {job.status for job in gave_up}
+    happened = "failed" if words == {"failed"} else "failed or were stopped"
+    if words == {"stopped"}:
+        happened = "were stopped"
+    return f"{len(gave_up)} of {points} jobs {happened}: {', '.join(job.name for job in gave_up)}"
+
+
+def _raise_failures(gave_up: Sequence[JobRecord], points: int, error: BaseException | None) -> None:
+    """Raise ExperimentError where jobs did not finish; error: what Hydra raised."""
+    if not gave_up:
         return
-    problems = [f"{_failures(failed, points)}; what they say stands above"]
+    problems = [f"{_failures(gave_up, points)}; what they say stands above"]
     # What Hydra stopped at outside of any job has not been said.
     if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError):
         problems = [*error.problems, *problems]

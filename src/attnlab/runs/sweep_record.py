@@ -83,7 +83,8 @@ class JobRecord:
     """A job of a sweep, which is one point of it. Times are in seconds since 1970.
 
     choices: what varies, by key, as text.
-    status: `held` while a process that is none of this sweep, or an earlier job, trains the point.
+    status: `held` while a process that is none of this sweep, or an earlier job, trains the point;
+        `stopped` by Ctrl-C or another signal.
     start_of_sweep: `SweepRecord.started` of the start that ran it last.
     output: the folder with its results, absolute; on disk relative to the runs folder, where it
         lies in it.
@@ -91,14 +92,14 @@ class JobRecord:
     data: the folder of its prepared data, as `output`.
     new: whether it trained; False where the point was finished before.
     run_id: in the tracker.
-    error: one sentence or more, of a failed job.
+    error: one sentence or more, of a job that failed or was stopped.
     """
 
     number: int
     name: str
     choices: dict[str, str]
     overrides: list[str]
-    status: Literal["running", "held", "finished", "failed"]
+    status: Literal["running", "held", "finished", "failed", "stopped"]
     start_of_sweep: float
     started: float
     output: str
@@ -108,6 +109,11 @@ class JobRecord:
     new: bool = True
     run_id: str | None = None
     error: str | None = None
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether it ended without finishing its point: it failed, or was stopped."""
+        return self.status in ("failed", "stopped")
 
     def ended_in(self, start: float) -> bool:
         """Whether it ended in the start of the sweep that began then.

@@ -36,7 +36,7 @@ class PointState:
     @property
     def since(self) -> timedelta | None:
         """How long it ran, or has run; None where it never started, or nobody saw it end."""
-        if self.job is None or self.state == STOPPED:
+        if self.job is None or (self.state == STOPPED and self.job.ended is None):
             return None
         ended = time.time() if self.job.ended is None else self.job.ended
         return timedelta(seconds=round(ended - self.job.started))
@@ -91,7 +91,8 @@ def state_of(folder: SweepFolder) -> SweepState:
         if number in spared:
             state = PRUNED
         # The last job of a sweep also runs the points of others, which Slurm does not know of.
-        if state == STOPPED and (on_slurm is None or is_claimed(folder, number)):
+        is_lost = state == STOPPED and job is not None and job.status == RUNNING
+        if is_lost and (on_slurm is None or is_claimed(folder, number)):
             state = RUNNING
         points.append(PointState(number, state, job, slurm))
     return SweepState(record, points, leaders, slurm_is_silent=on_slurm is None)
@@ -129,8 +130,8 @@ def _state(
         return job.status
     if on_slurm is not None:
         return RUNNING if on_slurm == "RUNNING" else QUEUED
-    # What failed in an earlier start is tried again in this one.
-    if job is None or (is_led and job.status == FAILED):
+    # What an earlier start did not finish is tried again in this one.
+    if job is None or (is_led and job.gave_up):
         return WAITING
     return job.status
 
