@@ -72,7 +72,8 @@ def _share_within(
     holds = 0
     for _ in range(draws):
         ours = truth + scatter * normal(random, seeds)
-        difference = independent_difference(ours, scatter * normal(random, seeds))
+        theirs = scatter * normal(random, seeds)
+        difference = independent_difference(ours.tolist(), theirs.tolist())
         holds += difference is not None and difference.p_within(BOUND) < THRESHOLD
     return holds / draws
 
@@ -200,7 +201,8 @@ def _family(true: int, seeds: int, random: np.random.Generator) -> list[float]:
     p_values = []
     for number in range(FAMILY):
         effect = EFFECT if number < true else 0.0
-        difference = independent_difference(effect + normal(random, seeds), normal(random, seeds))
+        ours, theirs = effect + normal(random, seeds), normal(random, seeds)
+        difference = independent_difference(ours.tolist(), theirs.tolist())
         p_values.append(1.0 if difference is None else difference.p_other_than(0.0))
     return p_values
 

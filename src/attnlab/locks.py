@@ -38,6 +38,11 @@ def lock(path: Path, timeout: float = -1) -> BaseFileLock:
     )
 
 
+def lock_files(name: str) -> tuple[str, str]:
+    """The names under which a lock of this name may lie in its folder: of a lock, of a lease."""
+    return name, f"{name}{_SUFFIX}"
+
+
 def locks_in(folder: Path, pattern: str) -> list[Path]:
     """The paths of the locks that were taken in a folder and match a pattern, held or not."""
     found = [*folder.glob(pattern), *folder.glob(f"{pattern}{_SUFFIX}")]

@@ -22,7 +22,7 @@ from test_refusals import left
 import attnlab.config.identity
 from attnlab.config.identity import Code
 from attnlab.studies.measured_rows import at_place
-from attnlab.studies.measurements import AXES, MEASUREMENTS
+from attnlab.studies.measurements import AXES, MEASUREMENTS, gradients, train
 from attnlab.studies.sentence_counts import SENTENCE_COUNTS
 from attnlab.studies.sentence_scatter import read_covariances
 from attnlab.studies.study import STUDIES, read_study
@@ -181,6 +181,29 @@ def rows_without_cost(folder: str) -> list[dict[str, str]]:
     for row in rows:
         del row["cpu_minutes"]
     return rows
+
+
+def test_gradients_before_the_training_are_those_of_the_experiments_seed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a system sets the seed itself, the study's seed draws something else."""
+    monkeypatch.chdir(folder)
+    lengths = ["data.min_length=5", "data.max_length=7"]
+    one_way = ["model.encoder.bidirectional=false"]
+    write_study(
+        folder / "mine.yaml",
+        settings=["data=copy", *SMALL, *lengths, *one_way],
+        systems={"order": ["seed=1", "training.batching.seed=<seed>"]},
+        measurement="gradients",
+        measures=["log10 gradient before"],
+        expect=[],
+    )
+    before = {}
+    for point in read_study(folder / "mine.yaml").points(2, []):
+        train(point)
+        before[point.seed] = [row["log10 gradient before"] for row in gradients(point)]
+    assert list(before) == [1, 2]
+    assert before[1] == before[2]
 
 
 @pytest.mark.slow

@@ -8,10 +8,11 @@ import pytest
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.run import experiment_lock, reset_experiment_folder
+from attnlab.locks import VARIABLE
 from attnlab.runs.delivery import deliver
 from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.tracking import NoTracking
-from attnlab.training.spool import SPOOL_NAME, MetricSpool
+from attnlab.training.spool import LAST, SPOOL_NAME, MetricSpool
 
 AWAY = {"uri": "http://127.0.0.1:9", "when_unreachable": "warn"}
 SWEEP = SweepRecord(
@@ -102,9 +103,11 @@ def test_killed_run_is_closed_with_all_its_metrics(
     assert names(point) == []
 
 
+@pytest.mark.parametrize("kind", ["flock", "lease"])
 def test_rerun_waits_for_an_evaluation_of_the_earlier_model(
-    tracking, experiment, runs, point, record, all_runs, capfd
+    kind, tracking, experiment, runs, point, record, all_runs, capfd, monkeypatch
 ):
+    monkeypatch.setenv(VARIABLE, kind)
     place = point / "evaluations" / "0123"
 
     def begin():
@@ -123,6 +126,23 @@ def test_rerun_waits_for_an_evaluation_of_the_earlier_model(
     again.join(30)
     assert not place.exists()
     assert all_runs() == [("FINISHED", 0.25)]
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+@pytest.mark.parametrize("kind", ["flock", "lease"])
+def test_training_from_its_first_step_keeps_the_lock_that_it_holds(
+    kind, has_checkpoint, experiment, point, monkeypatch
+):
+    monkeypatch.setenv(VARIABLE, kind)
+    if has_checkpoint:
+        (point / "checkpoints").mkdir(parents=True)
+        (point / "checkpoints" / LAST).write_bytes(b"of an earlier training")
+    with experiment_lock(point):
+        before = [path.name for path in point.iterdir() if path.name.startswith("lock")]
+        assert before == ["lock" if kind == "flock" else "lock.lease"]
+        (point / "left_over").write_text("of a killed process")
+        reset_experiment_folder(experiment(), point)
+        assert [path.name for path in point.iterdir()] == before
 
 
 # An offline training ends as its evaluation does.

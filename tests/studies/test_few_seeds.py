@@ -19,7 +19,7 @@ from attnlab.studies.few_seeds import (
     claims_of_two,
     scatter_of,
 )
-from attnlab.studies.measured_rows import MeasuredRows, SentenceCovariances
+from attnlab.studies.measured_rows import MeasuredRows, SentenceCovariances, at_place
 from attnlab.studies.study import Study, read_study
 from attnlab.studies.study_kinds import KINDS
 from attnlab.studies.study_page import ShownStudy, study_page
@@ -196,3 +196,21 @@ def test_number_of_the_seed_stands_where_a_system_says_so() -> None:
     assert [point.experiment.seed for point in points] == [301, 302, 1, 1]
     orders = [point.experiment.training.batching.seed for point in points]
     assert orders == [None, None, 301, 302]
+
+
+def test_wrong_measure_is_answered_with_those_of_the_system() -> None:
+    measured = MeasuredRows(rows(), ["one", "other"])
+    with pytest.raises(ExperimentError, match="no chrf of 'one'; of 'one' it has bleu"):
+        measured.by_seed("one", "chrf")
+    with pytest.raises(ExperimentError, match="no bleu of 'another'; it has one, other"):
+        measured.by_seed("another", "bleu")
+
+
+def test_places_of_many_digits_are_found() -> None:
+    place = 1_048_577
+    measured = MeasuredRows(
+        [{"system": "one", "seed": 1, "at": float(place), "bleu": 3.0}], ["one"]
+    )
+    assert measured.by_seed(at_place("one", place), "bleu") == {1: 3.0}
+    with pytest.raises(ExperimentError, match="of 'one' @ 1048577 it has bleu"):
+        measured.by_seed(at_place("one", 7), "bleu")

@@ -55,7 +55,8 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 def check(config: DictConfig) -> Experiment:
     """Bind every section to its constructor and build the model on the meta device.
 
-    Raises ExperimentError with all problems.
+    Raises ExperimentError with all problems of the first stage that finds some: the sections by
+    themselves, the sections together, what Lightning takes, the built model.
     """
     check_choices_are_found_once(config)
     values, written = _plain_and_written(config)

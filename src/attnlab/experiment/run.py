@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.hydra_job import command_line
 from attnlab.experiment.sections import TRAIN_SECTIONS
 from attnlab.files import atomic_folder, read_own_record, resolve_path
-from attnlab.locks import lock
+from attnlab.locks import lock, lock_files, locks_in
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.run import Run, UntrackedRun
@@ -181,7 +181,9 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
         else:
             run.last_checkpoint = _start_of_training(experiment, data, folder, parent)
 
-        if not is_finished or run_state(experiment, folder / "model") == folder:
+        # An evaluation of a finished training by other settings has a run of its own.
+        has_run_here = not is_finished or run_state(experiment, folder / "model") == folder
+        if has_run_here:
             record = record_of(experiment, experiment.logged, folder.name, data)
             runs_folder = experiment.paths.runs_folder
             run.tracked = tracking.enter_context(
@@ -226,10 +228,10 @@ def _of_another_process(
     if run.is_finished:
         return run
     if not experiment.rerun:
-        run.last_checkpoint = find_resume_checkpoint(folder)
+        run.last_checkpoint = newest_checkpoint(folder).path
     if run.last_checkpoint is None and parent is not None:
         # The first process may not have copied it yet.
-        run.last_checkpoint = parent / "checkpoints" / LAST
+        run.last_checkpoint = newest_checkpoint(parent).path
     return run
 
 
@@ -412,36 +414,54 @@ def experiment_lock(point: Path, waits: bool = True) -> Iterator[None]:
         yield
 
 
-def find_resume_checkpoint(point: Path) -> Path | None:
-    """The last undamaged checkpoint of an unfinished training.
+@dataclass(frozen=True)
+class Checkpoint:
+    """The newest undamaged checkpoint of a folder.
 
-    None where training starts from its first step.
+    path, step: None where there is none.
+    damage: {path of a newer one: what is wrong with it}.
     """
+
+    path: Path | None
+    step: int | None
+    damage: Mapping[Path, str]
+
+
+def newest_checkpoint(point: Path) -> Checkpoint:
+    """The last checkpoint of an experiment, or where that is damaged the one before."""
     # Imports Lightning, which takes seconds
     from attnlab.training.checkpoints import checkpoint_step
 
-    damaged = False
+    damage: dict[Path, str] = {}
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
         if not path.is_file():
             continue
         try:
-            step = checkpoint_step(path)
-        except ValueError as damage:
-            print(f"warning: the checkpoint {path} is damaged: {damage}", file=sys.stderr)
-            damaged = True
-            continue
-        print(
-            f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr
-        )
-        if damaged:  # or it would become the previous one when the next one is saved
-            path.with_name(LAST).unlink(missing_ok=True)
-        return path
-    if damaged:
-        print(
-            f"experiment {point.name} has no other checkpoint; training starts again",
-            file=sys.stderr,
-        )
-    return None
+            return Checkpoint(path, checkpoint_step(path), damage)
+        except ValueError as error:
+            damage[path] = str(error)
+    return Checkpoint(None, None, damage)
+
+
+def find_resume_checkpoint(point: Path) -> Path | None:
+    """The checkpoint that an unfinished training goes on from, of which it is told.
+
+    A damaged last one is removed where the one before serves: else it would become the one before
+    when the next one is saved. None where training starts from its first step.
+    """
+    found = newest_checkpoint(point)
+    for path, problem in found.damage.items():
+        print(f"warning: the checkpoint {path} is damaged: {problem}", file=sys.stderr)
+    if found.path is not None:
+        words = f"goes on from its checkpoint at step {found.step}"
+        for path in found.damage:
+            path.unlink()
+    elif found.damage:
+        words = "has no other checkpoint; training starts again"
+    else:
+        return None
+    print(f"experiment {point.name} {words}", file=sys.stderr)
+    return found.path
 
 
 def parent_of(experiment: Experiment, data: Prepared) -> Path | None:
@@ -499,16 +519,17 @@ def reset_experiment_folder(experiment: Experiment, point: Path) -> None:
     and is away.
     """
     with ExitStack() as held:
-        for lock in sorted(point.glob("evaluations/*/lock")):
-            held.enter_context(experiment_lock(lock.parent))
+        for path in locks_in(point, "evaluations/*/lock"):
+            held.enter_context(experiment_lock(path.parent))
+        held_lock = lock_files("lock")
         if not _has_checkpoint(point) and reset_without_checkpoint(point):
-            clear(point, "lock", RUN_FOLDER)
+            clear(point, *held_lock, RUN_FOLDER)
             return
         experiment.tracking.close_runs(experiment.paths.runs_folder, point)
         # Killed between these, it must not be taken for finished, nor go on without its metrics.
         clear(point / "checkpoints")
         (point / DONE).unlink(missing_ok=True)
-        clear(point, "lock")
+        clear(point, *held_lock)
 
 
 def read_done(point: Path) -> dict[str, Any]:

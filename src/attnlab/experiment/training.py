@@ -30,8 +30,8 @@ from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer import build_trainer, length_of, own_parts
 
 
-def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
-    """What trains and validates the experiment's model, which is drawn from its seed."""
+def make_model(experiment: Experiment, data: Prepared) -> Any:
+    """The model as its training begins: drawn from the experiment's seed, or with given weights."""
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
     with explain_out_of_memory("make the sizes of model smaller"):
         model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
@@ -40,6 +40,12 @@ def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
     if folder is not None:
         experiment.task.check_same_tokens(folder, data.folder)
         load_weights(model, folder)
+    return model
+
+
+def make_module(experiment: Experiment, data: Prepared) -> pl.LightningModule:
+    """What trains and validates the experiment's model."""
+    model = make_model(experiment, data)
     if experiment.hardware.fast:
         speed_up(model)
     return experiment.task.module(experiment, model, data)

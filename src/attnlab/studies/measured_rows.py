@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ PLACE = " @ "  # `dot @ 20` is dot at the place 20 of the axis
 
 def at_place(system: str, place: float) -> str:
     """`dot @ 20`."""
-    return f"{system}{PLACE}{place:g}"
+    return f"{system}{PLACE}{place:.15g}"
 
 
 def _usual_name(system: str) -> str:
@@ -155,11 +156,21 @@ class MeasuredRows:
             of_system = [row for row in of_system if row["at"] == float(place)]
         values = {row["seed"]: row[measure] for row in of_system if is_value(row.get(measure))}
         if not values:
-            measured = dict.fromkeys(f"{row['system']}{PLACE}{row['at']}" for row in self.rows)
             raise ExperimentError(
-                f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}"
+                f"the study measured no {measure} of {system!r}; {self._what_was_measured(name)}"
             )
         return values
+
+    def _what_was_measured(self, system: str) -> str:
+        """The measures and places of a system, or the systems that there are."""
+        of_system = [row for row in self.rows if row["system"] == system]
+        if not of_system:
+            return f"it has {', '.join(self.systems)}"
+        named = [name for row in of_system for name, value in row.items() if is_value(value)]
+        measures = [name for name in dict.fromkeys(named) if name not in ("seed", "at")]
+        places = dict.fromkeys(row["at"] for row in of_system if is_value(row["at"]))
+        where = f" @ {', '.join(f'{place:.15g}' for place in places)}" if places else ""
+        return f"of {system!r}{where} it has {', '.join(measures)}"
 
     def learnt_by_seed(self, model: str) -> dict[int, bool]:
         """{seed: whether the model learnt}, by its best row.
@@ -268,7 +279,7 @@ class MeasuredRows:
 
 def is_value(value: Any) -> bool:
     """Whether a cell of a row has a number."""
-    return value is not None and not math.isnan(value)
+    return isinstance(value, Real) and not math.isnan(value)
 
 
 def pairs_of(systems: Sequence[str]) -> list[tuple[str, str]]:

@@ -198,19 +198,15 @@ def gradients(point: Point) -> Iterator[Row]:
     The norms are given by the distance of the states from the end of the source, before and after
     the training.
     """
-    import pytorch_lightning as pl
-
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.evaluation.gradient_flow import gradient_flow
+    from attnlab.experiment.training import make_model
     from attnlab.model.model_folder import load_model
 
     experiment, data = point.experiment, point.data
     module = SeqDataModule(data, experiment.training.batching, experiment.padding)
     batches = module.test_dataloader()
-    # The weights that the training began with
-    pl.seed_everything(point.seed, workers=True, verbose=False)
-    untrained = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
-    experiment.task.read_vocabulary(untrained, data)
+    untrained = make_model(experiment, data).eval()
     learned = load_model(point.folder / "model")
     flow_before = gradient_flow(untrained, batches)
     flow_after = gradient_flow(learned, batches)

@@ -45,14 +45,14 @@ def run_study(study: Study, run: Run) -> Measurements | None:
     chosen = None
     if study.tuning is not None:
         of_trials = [point for trial in trials for point in trial.points]
-        if not _is_trained_by_sweep(run, of_trials):
+        if not _train_by_sweep(run, of_trials):
             return None
         chosen = tuned(study.tuning, trials)
     points = study.points(run.seeds, run.settings, chosen)
     measurements = None
     for count in study.counts_of_seeds(run.seeds):
         of_look = [point for point in points if point.seed < study.first_seed + count]
-        if not _is_trained_by_sweep(run, of_look):
+        if not _train_by_sweep(run, of_look):
             return None
         measurements = measurements_of(study, run.path, of_look, run.settings, trials, chosen)
         if not study.looks:
@@ -64,10 +64,11 @@ def run_study(study: Study, run: Run) -> Measurements | None:
     return measurements
 
 
-def _is_trained_by_sweep(run: Run, points: Sequence[Point]) -> bool:
-    """Train the points by the user's launcher, if there is one; whether nothing of them is missing.
+def _train_by_sweep(run: Run, points: Sequence[Point]) -> bool:
+    """Train the points by the user's launcher, and say whether the study goes on.
 
-    Without a launcher nothing is trained yet, and nothing is said to be missing.
+    It does not where other parts of the sweep still train some of the points. Without a launcher
+    nothing is trained here: each point is, when it is measured.
     """
     if not run.of_sweep:
         return True

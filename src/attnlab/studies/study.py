@@ -236,7 +236,7 @@ class Study:
         settings: the user's, in place of those that the systems share.
         tuned: the values of `tune` that were chosen.
 
-        Raises ExperimentError with every problem.
+        Raises ExperimentError with the problems of the first experiment that has some.
         """
         if seeds is None:
             seeds = self.seeds

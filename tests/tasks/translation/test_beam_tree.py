@@ -57,6 +57,19 @@ def test_forced_tokens_stand_in_every_hypothesis(character_translator):
     assert all(path(tree["nodes"], each["node"])[1] == "월" for each in tree["hypotheses"])
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
+def test_beam_that_a_forced_first_token_leaves_with_one_hypothesis_fills_up(
+    character_translator, size
+):
+    tree = beam(character_translator(), "May 13", {"beam": size}, Intervention(force={0: "월"}))
+    first = [node for node in tree["nodes"] if node["step"] == 0]
+    assert [(node["token"], node["status"]) for node in first] == [("월", "kept")]
+    assert len(tree["hypotheses"]) == size
+    assert all(path(tree["nodes"], each["node"])[0] == "월" for each in tree["hypotheses"])
+    second = [node for node in tree["nodes"] if node["step"] == 1]
+    assert len(second) == 2 * size
+
+
 def test_tree_of_a_greedy_model_takes_its_length_limit(character_translator):
     greedy = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 3}
     tree = beam(character_translator(search=greedy), "May 13")

@@ -44,6 +44,7 @@ class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
     ) -> StepOutput:
         assert self.attention is not None
+        assert self.into_readout  # else the context goes into the next cell: a step feeds back
         hidden = self.body.all_steps(tokens, None, state)
         # s_0 ... s_{T-1}
         queries = torch.cat([state.recurrent.hidden[-1].unsqueeze(1), hidden[:, :-1]], dim=1)

@@ -120,17 +120,17 @@ class StackedCell(nn.Module):
         The top hidden state of the state after is the output.
         """
         hiddens: list[Tensor] = []
-        memories: list[Tensor] = []
+        cell_states: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
             if layer > 0:
                 from_x = cell.from_input(self.dropout(hiddens[-1]))
             if state.cell is None:
                 hiddens.append(cell(from_x, state.hidden[layer]))
             else:
-                hidden, memory = cell(from_x, (state.hidden[layer], state.cell[layer]))
+                hidden, cell_state = cell(from_x, (state.hidden[layer], state.cell[layer]))
                 hiddens.append(hidden)
-                memories.append(memory)
-        return RecurrentState(_stack(hiddens), _stack(memories) if memories else None)
+                cell_states.append(cell_state)
+        return RecurrentState(_stack(hiddens), _stack(cell_states) if cell_states else None)
 
     def product(self, x: Tensor) -> Tensor:
         """W x + b of the first layer: x (B, input) -> (B, G)."""
@@ -141,6 +141,6 @@ class StackedCell(nn.Module):
         for layer, cell in enumerate(self.cells):
             if layer > 0:
                 x = self.dropout(x)
-            memory = None if state.cell is None else state.cell[layer]
-            x = in_single_precision(cell.all_steps, x, state.hidden[layer], memory)
+            cell_state = None if state.cell is None else state.cell[layer]
+            x = in_single_precision(cell.all_steps, x, state.hidden[layer], cell_state)
         return x

@@ -46,7 +46,10 @@ class DecoderState:
 
 @dataclass(frozen=True)
 class Token:
-    """The last token as a step reads it."""
+    """The last token as a step reads it.
+
+    `fast/decoder.py` extends it by a product that is made of all known tokens before the loop.
+    """
 
     embedded: Tensor  # (B, E), after dropout
 

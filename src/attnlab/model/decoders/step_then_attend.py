@@ -53,6 +53,7 @@ class StepThenAttend(
         self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
     ) -> StepOutput:
         assert self.attention is not None
+        assert self.into_readout  # else the context goes into the next cell: a step feeds back
         hidden = self.body.all_steps(tokens, None, state)
         context, weights = self.attention(hidden, memory, positions)
         return StepOutput(hidden, context, tokens, weights)

@@ -1,6 +1,6 @@
 """The same models faster: subclasses of their layers, and products of a processor's own library.
 
-Nothing else in model/ knows of this room. Each class here overrides one method of a plain layer and
+Nothing else in model/ imports this room. Each class here overrides one method of a plain layer and
 gives the same numbers, but for the order in which sums are added up. `speed_up` switches a built
 model over, so parameters, their names and the random numbers that drew them stay as they are.
 """

@@ -86,8 +86,8 @@ def first_chosen(energy: Tensor, before: Tensor) -> Tensor:
     """
     passed = before.cumsum(-1)
     total = passed[:, -1:]  # not 1 where a local-p scope has changed the weights
-    comes_by = (passed >= total / 2) & (total > 0)
-    may_stop = comes_by & (energy >= 0)
+    is_behind = (passed >= total / 2) & (total > 0)
+    may_stop = is_behind & (energy >= 0)
     is_first = may_stop & (may_stop.cumsum(-1) == 1)
     return is_first.to(before.dtype)
 

@@ -31,7 +31,7 @@ class TrackedState:
     """A decoder's state, and the tree's node that each of its rows has reached."""
 
     inner: Any
-    nodes: list[int]
+    nodes: list[int | None]  # None of a row that only fills the beam, with a probability of 0
 
     def select(self, rows: Tensor) -> TrackedState:
         return TrackedState(self.inner.select(rows), [self.nodes[row] for row in rows.tolist()])
@@ -64,11 +64,10 @@ class BeamRecorder:
         # 1. The rows are the hypotheses that the search kept; at first, there is the empty one.
         nodes = state.nodes
         if len(self.nodes) > 1:
-            nodes = []
-            for parent, token in zip(state.nodes, tokens.tolist(), strict=True):
-                node = self.node_of[parent, token]
-                self.nodes[node]["status"] = "kept"
-                nodes.append(node)
+            nodes = [
+                self._kept(parent, token)
+                for parent, token in zip(state.nodes, tokens.tolist(), strict=True)
+            ]
 
         # 2. The step itself.
         logits, inner, weights = self.model.step(tokens, state.inner, memory)
@@ -77,15 +76,28 @@ class BeamRecorder:
         self._add_candidates(nodes, logits.clone())
         return logits, TrackedState(inner, nodes), weights
 
-    def _add_candidates(self, nodes: list[int], logits: Tensor) -> None:
+    def _kept(self, parent: int | None, token: int) -> int | None:
+        """The node of a row that the search kept.
+
+        None of a row with a probability of 0, which is no candidate: the search fills its beam with
+        such rows where it may write fewer tokens than the beam is wide, after a forced one.
+        """
+        if parent is None or (parent, token) not in self.node_of:
+            return None
+        node = self.node_of[parent, token]
+        self.nodes[node]["status"] = "kept"
+        return node
+
+    def _add_candidates(self, nodes: list[int | None], logits: Tensor) -> None:
         """Add the best tokens after each of these nodes, as the search ranks them.
 
         logits: (K, V), which are written over.
         """
-        step = int(self.nodes[nodes[0]]["step"]) + 1
+        step = 1 + max(int(self.nodes[node]["step"]) for node in nodes if node is not None)
         may_end = step >= self.search.min_length
         log_probs = next_log_probs(logits, may_end, self.forced.get(step))  # (K, V)
-        before = log_probs.new_tensor([self.nodes[node]["log_prob"] for node in nodes])  # (K,)
+        reached = [-math.inf if node is None else self.nodes[node]["log_prob"] for node in nodes]
+        before = log_probs.new_tensor(reached)  # (K,)
         sums = log_probs + before.unsqueeze(1)
 
         # One hypothesis has one <eos>, so 2 K candidates hold K that go on.

@@ -258,7 +258,9 @@ def _describe_models(models: Sequence[Seq2Seq]) -> str:
 def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[Tensor, Tensor | None]:
     """Negative log-likelihood of the references' tokens, and the attention weights (B, T, S).
 
-    The likelihood is that of each real target token, (N,), in nats. Of several models, M of them,
+    The likelihood is that of each real target token, (N,), in nats, among all of the vocabulary as
+    in training; `Translator.score` leaves out the tokens that no search writes, <pad> and <bos>,
+    which only an untrained model thinks likely. Of several models, M of them,
     it is the mean of theirs, and the weights are the mean over those that attend (None where none
     does), as an ensemble has them.
     """
