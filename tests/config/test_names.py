@@ -250,3 +250,17 @@ def test_name_without_conf_has_the_score_the_data_and_the_seed(
     names._name_of.cache_clear()
     assert readable_name(config) == "bahdanau · dates · seed 1"
     names._name_of.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        ("lesson", "lesson_en_fr"),
+        ("lesson_ko_en", "lesson_ko_en"),
+        ("lesson_handful_ko_en", "lesson_handful_ko_en"),
+        ("lesson_handful", "lesson_handful_en_fr"),
+    ],
+)
+def test_lessons_of_other_languages_have_other_names(choice: str, name: str) -> None:
+    config = compose([f"data={choice}"]).logged
+    assert readable_name(config) == f"bahdanau · {name} · seed 1"

@@ -269,7 +269,7 @@ def test_values_are_those_of_a_system_at_a_place() -> None:
         ]
     )
     assert found.by_seed("dot @ 10", "bleu") == {1: 2.0}
-    with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; it has dot @ 5, dot @ 10"):
+    with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; of 'dot' @ 5, 10 it has bleu"):
         found.by_seed("dot @ 7", "bleu")
 
 

@@ -269,7 +269,7 @@ def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
 
 
 def _data(node: Mapping[str, Any]) -> str | None:
-    """The data choice with its split or language (`scan_length`).
+    """The data choice with its split or language (`scan_length`, `lesson_handful_ko_en`).
 
     A corpus from outside has its own name: `multi30k` for `../data/multi30k` or the hub's
     `bentrevett/multi30k`.
@@ -281,6 +281,10 @@ def _data(node: Mapping[str, Any]) -> str | None:
     is_from_outside = name in ("hub", "labelled")
     if is_from_outside and isinstance(source, str) and source.strip("/"):
         return masked(source).rstrip("/").rpartition("/")[2]
+
+    if name == "lesson":
+        size = "_handful" if node.get("handful") else ""
+        return f"{name}{size}_{str(node.get('languages')).replace('-', '_')}"
 
     part = node.get("split") or node.get("language")
     if name and part:

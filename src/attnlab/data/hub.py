@@ -122,8 +122,8 @@ class HubDataset:
             if name not in raw.splits:
                 raise ExperimentError(
                     f"data.splits.{split}: there is no split {name!r}; the splits are: "
-                    f"{', '.join(raw.splits)}; choose one, as data.splits.{split}={raw.splits[0]}; "
-                    "a fraction such as 0.1 draws one from the training split"
+                    f"{', '.join(raw.splits)}; data.splits.{split}=0.1 draws a tenth of the "
+                    "training split, and a name takes that split"
                 )
         different_names = dict.fromkeys(names_of_splits.values())
         read = {name: _read_split(raw, name, wanted) for name in different_names}

@@ -106,6 +106,11 @@ def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
         "study's `rows.csv` lies beside its figure; `replicate.py NAME --into docs --judge` judges "
         "it anew."
     )
+    if any(shown.result and not shown.is_judged for shown in studies):
+        figures += (
+            " *Asked anew, not run anew*: the question was written anew after rows of an earlier "
+            "one, and has no verdict until it is run."
+        )
     verdicts = verdicts_of(studies)
     summary = table(
         ["study", "verdict", "known before", "seeds", "CPU minutes"],
