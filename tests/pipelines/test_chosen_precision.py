@@ -69,7 +69,7 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
         paths=SimpleNamespace(runs_folder=tmp_path),
     )
     of_training = tmp_path / "points" / "0123"
-    assert (run.run_state(experiment, tmp_path) == of_training) == (precision == 32)
+    assert (run.run_folder_of_evaluation(experiment, tmp_path) == of_training) == (precision == 32)
     assert evaluation.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (
         precision == "bf16"
     )

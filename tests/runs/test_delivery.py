@@ -178,7 +178,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
 
     monkeypatch.setattr(evaluation, "write_evaluation", evaluating)
     monkeypatch.setattr("attnlab.experiment.run.command_line", tuple)
-    monkeypatch.setattr(evaluation, "run_state", lambda *_: state)
+    monkeypatch.setattr(evaluation, "run_folder_of_evaluation", lambda *_: state)
     monkeypatch.setattr(evaluation, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluation, "name_of_run", lambda *_: "a name")
     monkeypatch.setattr(evaluation, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))

@@ -14,7 +14,7 @@ from pytorch_lightning.profilers import SimpleProfiler
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
-from attnlab.training.trainer import own_parts
+from attnlab.training.trainer import configured_parts
 
 # 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
 CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}
@@ -95,7 +95,7 @@ def test_profiler_with_a_filename_writes_into_the_experiments_folder(train):
 
 def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
     device = {"_target_": "pytorch_lightning.callbacks.DeviceStatsMonitor", "cpu_stats": True}
-    ((made,), _) = own_parts({"device": device}, {}, tmp_path)
+    ((made,), _) = configured_parts({"device": device}, {}, tmp_path)
     assert isinstance(made, pl.callbacks.DeviceStatsMonitor)
     nodes = {
         "mine": {"_target_": "pathlib.Path"},
@@ -105,7 +105,7 @@ def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
         },
     }
     with pytest.raises(ExperimentError) as caught:
-        own_parts(nodes, {}, tmp_path)
+        configured_parts(nodes, {}, tmp_path)
     first, second = caught.value.problems
     assert first.startswith(
         "callbacks.mine._target_ is 'pathlib.Path', but it is not a subclass of "

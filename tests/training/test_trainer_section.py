@@ -11,8 +11,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.training.extension_checks import check_extensions
 from attnlab.training.trainer_section import (
-    OWN_SETTINGS,
     PASSED_ON,
+    SET_BY_ATTNLAB,
     trainer_arguments,
     trainer_problems,
 )
@@ -22,14 +22,14 @@ METRICS = {"validation/nll"}
 
 def test_every_argument_of_lightnings_trainer_is_passed_on_or_has_a_setting_of_ours():
     arguments = set(inspect.signature(pl.Trainer).parameters)
-    assert OWN_SETTINGS.keys() | PASSED_ON.keys() == arguments
-    assert not OWN_SETTINGS.keys() & PASSED_ON.keys()
+    assert SET_BY_ATTNLAB.keys() | PASSED_ON.keys() == arguments
+    assert not SET_BY_ATTNLAB.keys() & PASSED_ON.keys()
 
 
-@pytest.mark.parametrize("name", sorted(OWN_SETTINGS))
+@pytest.mark.parametrize("name", sorted(SET_BY_ATTNLAB))
 def test_argument_that_attnlab_sets_is_refused_with_its_own_setting(name):
     (problem,) = trainer_problems({name: None})
-    assert problem == f"trainer.{name} is set by attnlab: {OWN_SETTINGS[name]}; got null"
+    assert problem == f"trainer.{name} is set by attnlab: {SET_BY_ATTNLAB[name]}; got null"
 
 
 @pytest.mark.parametrize(

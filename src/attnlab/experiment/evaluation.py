@@ -40,7 +40,7 @@ from attnlab.experiment.run import (
     experiment_lock,
     other_precision,
     record_of,
-    run_state,
+    run_folder_of_evaluation,
 )
 from attnlab.experiment.sections import EVALUATE_SECTIONS, TRAIN_SECTIONS
 from attnlab.faults.faulty_task import evaluated_with_fault
@@ -48,7 +48,8 @@ from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.runs.mlflow_variables import environment_note
-from attnlab.runs.run_folder import HEAT_MAPS
+from attnlab.runs.run import Run
+from attnlab.runs.run_folder import HEAT_MAPS, RunRecord
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import Experiment, Metrics
 from attnlab.terminal import echo, log
@@ -203,7 +204,7 @@ def evaluate_and_track(
     into: Path,
     cached: Path | None = None,
     tracker_was_there: bool = False,
-    more: Callable[[], Mapping[str, float]] = dict,
+    more: Callable[[], Mapping[str, float]] | None = None,
 ) -> None:
     """Evaluate, log what was found, and print it.
 
@@ -215,21 +216,20 @@ def evaluate_and_track(
     more: metrics that are known when the model is evaluated.
     """
     check_replaceable("paths.evaluation", into, EVALUATION)
-    facts = read_facts(model)
-    state = run_state(experiment, model)
-    state.mkdir(parents=True, exist_ok=True)
-    own_name = None if state.name == facts.identity else name_of_run(experiment, model)
-    opened, job = experiment.task.open_data(data), current_job()
+    run_folder = run_folder_of_evaluation(experiment, model)
+    run_folder.mkdir(parents=True, exist_ok=True)
     experiment.task.check_same_tokens(model, data)  # before MLflow has a run of it
 
-    config = config_of_run(experiment, model)
-    record = record_of(experiment, config, facts.identity, opened, own_name)
-    tracking = experiment.tracking
+    record = _record_of_run(experiment, model, data, run_folder)
+    tracking, job = experiment.tracking, current_job()
     if tracker_was_there:
         tracking = tracking.that_only_warns()
     is_cached = cached is not None and (cached / "metrics.json").is_file()
     runs_folder = experiment.paths.runs_folder
-    with experiment_lock(state), tracking.start(runs_folder, state, record, is_cached) as run:
+    with (
+        experiment_lock(run_folder),
+        tracking.start(runs_folder, run_folder, record, is_cached) as run,
+    ):
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if cached is None:
@@ -240,17 +240,41 @@ def evaluate_and_track(
             with atomic_folder(into) as temporary:
                 shutil.copytree(cached, temporary, dirs_exist_ok=True)
         metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))
-        measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
-        run.log_metrics({**measured, **more()}, facts.step)
-        run.log_artifact(into)
-        count = tracking.heat_map_sentences
-        made_at = (into / METRICS).stat().st_mtime
-        run.log_images(
-            f"test/{HEAT_MAPS}", made_at, lambda folder: _write_images(into, folder, count)
-        )
+        others = {} if more is None else more()
+        _log_evaluation(run, into, metrics, others, read_facts(model).step)
+        _log_heat_maps(run, into, tracking.heat_map_sentences)
     print_metrics(metrics, experiment)
     shown = [f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None]
     log.info("test split: %s; all of it in %s", " · ".join(shown), into)
+
+
+def _record_of_run(experiment: Experiment, model: Path, data: Path, run_folder: Path) -> RunRecord:
+    """What the tracker is told of the run that an evaluation goes to."""
+    identity = read_facts(model).identity
+    is_of_training = run_folder.name == identity
+    name = None if is_of_training else name_of_run(experiment, model)
+    opened = experiment.task.open_data(data)
+    return record_of(experiment, config_of_run(experiment, model), identity, opened, name)
+
+
+def _log_evaluation(
+    run: Run, evaluation: Path, metrics: Metrics, others: Mapping[str, float], step: int
+) -> None:
+    """Log the metrics at the step of the model's weights, and the files.
+
+    others: metrics beside those of the test split.
+    """
+    measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
+    run.log_metrics({**measured, **others}, step)
+    run.log_artifact(evaluation)
+
+
+def _log_heat_maps(run: Run, evaluation: Path, count: int) -> None:
+    """Log up to `count` pictures of the attention."""
+    made_at = (evaluation / METRICS).stat().st_mtime
+    run.log_images(
+        f"test/{HEAT_MAPS}", made_at, lambda folder: _write_images(evaluation, folder, count)
+    )
 
 
 def _write_images(evaluation: Path, folder: Path, count: int) -> None:

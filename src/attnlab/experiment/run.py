@@ -181,9 +181,9 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
         else:
             run.last_checkpoint = _start_of_training(experiment, data, folder, parent)
 
-        # An evaluation of a finished training by other settings has a run of its own.
-        has_run_here = not is_finished or run_state(experiment, folder / "model") == folder
-        if has_run_here:
+        # A finished training that is evaluated by other settings needs no run: they have their own.
+        model = folder / "model"
+        if not is_finished or run_folder_of_evaluation(experiment, model) == folder:
             record = record_of(experiment, experiment.logged, folder.name, data)
             runs_folder = experiment.paths.runs_folder
             run.tracked = tracking.enter_context(
@@ -343,7 +343,7 @@ def record_of(
     )
 
 
-def run_state(experiment: Experiment, model_folder: Path) -> Path:
+def run_folder_of_evaluation(experiment: Experiment, model_folder: Path) -> Path:
     """The folder of the run that an evaluation goes to: the training's, or one of its own."""
     folder = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
     measured_with = {

@@ -27,7 +27,7 @@ from attnlab.training.extension_checks import early_monitors
 from attnlab.training.processes import explain_out_of_memory
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.supervised import SupervisedTrainer
-from attnlab.training.trainer import build_trainer, length_of, own_parts
+from attnlab.training.trainer import build_trainer, configured_parts, length_of
 
 
 def make_model(experiment: Experiment, data: Prepared) -> Any:
@@ -83,7 +83,9 @@ def make_trainer(
     draws = experiment.tracking.draws_pictures
     pictures = PictureCallback(of_task, folder, experiment.pictures, draws)
     # Lightning's own parts, or the user's, as the config names them.
-    callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, folder / "loggers")
+    callbacks, loggers = configured_parts(
+        experiment.callbacks, experiment.loggers, folder / "loggers"
+    )
     batches_an_epoch = len(batches.train_dataloader())
     spool = MetricSpool(folder / SPOOL_NAME)
     trainer = build_trainer(

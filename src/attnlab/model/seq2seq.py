@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import torch
@@ -19,7 +20,7 @@ from attnlab.model.attention.patch import Patch
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoders.decoder import Decoder
-from attnlab.model.decoders.step import DecoderState, StepOutput, Token
+from attnlab.model.decoders.step import DecoderState, SelectsRows, StepOutput, Token
 from attnlab.model.dropout import Rate
 from attnlab.model.encoders.encoder import Encoded, Encoder
 from attnlab.model.gates import ContextGate
@@ -50,7 +51,8 @@ class Unrolled:
     target comes from. history_loss is that of the attention's history,
     summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
     draw_log_probability and draw_entropy are those of the weights that training drew (`Drawn`);
-    None where it draws none.
+    None where it draws none. They are fields of their own, since a CUDA graph takes a pass apart
+    into tensors (training/graphs.py).
     """
 
     reading: Reading  # (B, T, ...)
@@ -65,6 +67,61 @@ class Unrolled:
         if self.draw_log_probability is None or self.draw_entropy is None:
             return None
         return Drawn(self.draw_log_probability, self.draw_entropy)
+
+    def with_drawn(self, drawn: Drawn | None) -> Unrolled:
+        """The pass with what training drew, (B, T)."""
+        if drawn is None:
+            return self
+        return replace(self, draw_log_probability=drawn.log_probability, draw_entropy=drawn.entropy)
+
+    def reordered(self, order: Tensor) -> Unrolled:
+        """The pass with the target's positions in another order, (B, T)."""
+
+        def moved(x: Tensor | None) -> Tensor | None:
+            return None if x is None else reorder(x, order)
+
+        return replace(
+            self,
+            reading=self.reading.with_each(lambda x: reorder(x, order)),
+            attention_weights=moved(self.attention_weights),
+            draw_log_probability=moved(self.draw_log_probability),
+            draw_entropy=moved(self.draw_entropy),
+        )
+
+
+@dataclass
+class _Steps:
+    """What the loop over the step has found so far: an entry for each step."""
+
+    outputs: list[StepOutput] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)  # empty where all are read at the end
+    losses: list[Tensor] = field(default_factory=list)  # (B,), of the history
+    drawn: list[Drawn] = field(default_factory=list)
+
+    @property
+    def last_reading(self) -> Reading | None:
+        return self.readings[-1] if self.readings else None
+
+    def note_drawn(self, drawn: Drawn | None) -> None:
+        if drawn is not None:
+            self.drawn.append(drawn)
+
+    def attention_weights(self) -> Tensor | None:
+        """The mean over the heads, (B, T, S)."""
+        weights = [
+            output.attention_weights.mean(1)
+            for output in self.outputs
+            if output.attention_weights is not None
+        ]
+        return torch.stack(weights, dim=1) if weights else None
+
+    def all_drawn(self) -> Drawn | None:
+        """What all steps drew, (B, T)."""
+        if not self.drawn:
+            return None
+        log_probabilities = [each.log_probability.flatten() for each in self.drawn]
+        entropies = [each.entropy.flatten() for each in self.drawn]
+        return Drawn(torch.stack(log_probabilities, dim=1), torch.stack(entropies, dim=1))
 
 
 class Seq2Seq(nn.Module):
@@ -242,9 +299,8 @@ class Seq2Seq(nn.Module):
         """
         token = Token(self.decoder.body.embed(tokens))
         output, state = self.decoder.step(token, state, memory)
-        reading = self._read(output, memory)
+        reading = self._read_on(output, memory, state.last_reading, tokens)
         if self.output.follows_alignment:
-            reading = self.output.follow(reading, state.last_reading, tokens)
             state = replace(state, last_reading=reading)
         weights = self.output.alignment(reading)
         if weights is None and output.attention_weights is not None:
@@ -277,33 +333,11 @@ class Seq2Seq(nn.Module):
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
         if feed_reference is None and self.decoder.reads_all_steps_at_once:
-            output = self.decoder.all_steps(
-                self.decoder.body.embed(inputs), state, memory, count_positions(mask)
-            )
-            weights = output.attention_weights
-            reading = self._read(output, memory)
-            unrolled = Unrolled(reading, None if weights is None else weights.mean(1))
-            drawn = None if memory.draws is None else memory.draws.take()
-            if drawn is not None:
-                unrolled = replace(
-                    unrolled,
-                    draw_log_probability=drawn.log_probability,
-                    draw_entropy=drawn.entropy,
-                )
+            unrolled = self._all_steps_at_once(inputs, mask, state, memory)
         else:
             unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         unrolled = self._align(unrolled, labels, mask)
-        if order is None:
-            return unrolled
-
-        back = order.argsort(dim=1)
-        changed = {
-            name: reorder(x, back)
-            for name in ("attention_weights", "draw_log_probability", "draw_entropy")
-            if (x := getattr(unrolled, name)) is not None
-        }
-        reading = unrolled.reading.with_each(lambda x: reorder(x, back))
-        return replace(unrolled, reading=reading, **changed)
+        return unrolled if order is None else unrolled.reordered(order.argsort(dim=1))
 
     def _new_draws(self) -> Draws | None:
         """A record of what the attention draws, where it does."""
@@ -320,6 +354,17 @@ class Seq2Seq(nn.Module):
             return replace(unrolled, reading=reading)
         return replace(unrolled, reading=reading, attention_weights=posterior)
 
+    def _all_steps_at_once(
+        self, inputs: Tensor, mask: Tensor, state: DecoderState, memory: Memory
+    ) -> Unrolled:
+        """The pass of a decoder of which no step reads what another one found."""
+        tokens = self.decoder.body.embed(inputs)
+        output = self.decoder.all_steps(tokens, state, memory, count_positions(mask))
+        weights = output.attention_weights
+        reading = self._read(output, memory)
+        unrolled = Unrolled(reading, None if weights is None else weights.mean(1))
+        return unrolled.with_drawn(None if memory.draws is None else memory.draws.take())
+
     def _unroll(
         self,
         inputs: Tensor,
@@ -331,74 +376,91 @@ class Seq2Seq(nn.Module):
     ) -> Unrolled:
         """The loop over the step, in the order in which the target is read."""
         body = self.decoder.body
-        feeds_readout = body.input_feeding is not None
-        # A guess also goes by what its output read of the steps before, where that follows them.
-        guesses_follow = self.output.follows_alignment and feed_reference is not None
-        reads_each_step = feeds_readout or guesses_follow
         embedded = body.embed(inputs.t())  # (T, B, E)
-        guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
-        tokens = (
-            body.known_tokens(embedded) if guessed is None else [Token(each) for each in embedded]
-        )
+        guessed_rows: Sequence[Tensor | None]
+        if feed_reference is None:
+            tokens = body.known_tokens(embedded)
+            guessed_rows = [None] * len(tokens)  # no step has a guess
+        else:
+            tokens = [Token(each) for each in embedded]
+            guessed_rows = _rows_by_step(_guessed(feed_reference, mask))
+
         positions = count_positions(mask)
-        outputs: list[StepOutput] = []
-        readings: list[Reading] = []
-        losses: list[Tensor] = []
-        drawn: list[Drawn] = []
-        for t, token in enumerate(tokens):
+        reads_each_step = self._reads_each_step(feed_reference is not None)
+        found = _Steps()
+        for t, (token, rows) in enumerate(zip(tokens, guessed_rows, strict=True)):
             written = inputs[:, t]
-            if guessed is not None and len(rows := guessed[t]):
-                with torch.no_grad():  # a choice among tokens has no gradient
-                    last = (
-                        readings[-1][rows]
-                        if reads_each_step
-                        else self._read_rows(outputs[-1], memory, rows)
-                    )
-                    guess = _guess(self.output(last), sample_guesses)
+            if rows is not None and len(rows) > 0:
+                guess = self._guess(found, memory, rows, sample_guesses)
                 written = written.index_copy(0, rows, guess)
-                # A dense gradient of a few guesses would be as large as the embedding; on mps there
-                # is no other.
-                token = Token(
-                    token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu))
-                )
+                token = self._with_guess(token, rows, guess)
+
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(token, before, memory)
-            outputs.append(output)
-            if memory.draws is not None and (of_step := memory.draws.take()) is not None:
-                drawn.append(of_step)
+            found.outputs.append(output)
+            if memory.draws is not None:
+                found.note_drawn(memory.draws.take())
             if reads_each_step:
-                reading = self._read(output, memory)
-                if self.output.follows_alignment:
-                    last_reading = readings[-1] if readings else None
-                    reading = self.output.follow(reading, last_reading, written)
-                readings.append(reading)
+                reading = self._read_on(output, memory, found.last_reading, written)
+                found.readings.append(reading)
                 state = self._feed(reading, state)
             if self.decoder.has_history_loss:
-                losses.append(self.decoder.history_loss(output, before))
+                found.losses.append(self.decoder.history_loss(output, before))
 
-        reading = stacked(readings) if reads_each_step else self._read_all(outputs, memory)
-        weights = [
-            output.attention_weights.mean(1)
-            for output in outputs
-            if output.attention_weights is not None
-        ]
-        loss = None
-        history = self.decoder.history
-        if history is not None and losses:
-            loss = history.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
-        unrolled = Unrolled(reading, torch.stack(weights, dim=1) if weights else None, loss)
-        if not drawn:
-            return unrolled
-        return replace(
-            unrolled,
-            draw_log_probability=torch.stack([x.log_probability.flatten() for x in drawn], dim=1),
-            draw_entropy=torch.stack([x.entropy.flatten() for x in drawn], dim=1),
+        reading = (
+            stacked(found.readings) if reads_each_step else self._read_all(found.outputs, memory)
         )
+        loss = self._history_loss(found.losses, mask)
+        return Unrolled(reading, found.attention_weights(), loss).with_drawn(found.all_drawn())
+
+    def _reads_each_step(self, has_guesses: bool) -> bool:
+        """Whether the loop reads each step when it comes to it, and not all of them at its end.
+
+        Input feeding feeds what was read; a guess goes by it where the output follows what it read
+        of the steps before.
+        """
+        feeds_readout = self.decoder.body.input_feeding is not None
+        return feeds_readout or (has_guesses and self.output.follows_alignment)
+
+    @torch.no_grad()  # a choice among tokens has no gradient
+    def _guess(self, found: _Steps, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
+        """What the last step would have written in some rows of the batch."""
+        if found.readings:
+            last = found.readings[-1][rows]
+        else:
+            last = self._read_rows(found.outputs[-1], memory, rows)
+        return _guess(self.output(last), sample)
+
+    def _with_guess(self, token: Token, rows: Tensor, guess: Tensor) -> Token:
+        """The token with a guess in the place of the reference in some rows."""
+        # A dense gradient of a few guesses would be as large as the embedding; on mps there is no
+        # other.
+        embedded = self.decoder.body.embed(guess, sparse=guess.is_cpu)
+        return Token(token.embedded.index_copy(0, rows, embedded))
+
+    def _history_loss(self, losses: list[Tensor], mask: Tensor) -> Tensor | None:
+        """The weighted sum of the history's losses (B,) of the steps over the real tokens."""
+        history = self.decoder.history
+        if history is None or not losses:
+            return None
+        return history.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
 
     def _read(self, output: StepOutput, memory: Memory) -> Reading:
         """What the output reads of a step, or of all steps at once."""
         readout = self.decoder.body.readout(output.hidden, output.context, output.token)
         return self.output.read_with(self.decoder.body.readout, readout, output, memory)
+
+    def _read_on(
+        self, output: StepOutput, memory: Memory, last: SelectsRows | None, written: Tensor
+    ) -> Reading:
+        """What the output reads of a step, by what it read of the last one where it follows that.
+
+        written: (B,) the tokens that the step read.
+        """
+        reading = self._read(output, memory)
+        return (
+            self.output.follow(reading, last, written) if self.output.follows_alignment else reading
+        )
 
     def _read_rows(self, output: StepOutput, memory: Memory, rows: Tensor) -> Reading:
         """What the output reads of a step, for some rows of the batch."""

@@ -25,7 +25,7 @@ from attnlab.experiment.params_file import outputs
 from attnlab.experiment.run import (
     ExperimentRun,
     experiment_lock,
-    run_state,
+    run_folder_of_evaluation,
     where_to_look,
 )
 from attnlab.files import atomic_folder, resolve_path
@@ -49,7 +49,7 @@ def report(experiment: Experiment, data: Prepared, run: ExperimentRun, evaluatio
     """
     into = output_folder() / "report"
     # What the page shows follows from these.
-    asked = asked_of(experiment, run_state(experiment, run.folder / "model"), into)
+    asked = asked_of(experiment, run_folder_of_evaluation(experiment, run.folder / "model"), into)
     inputs = f"{data.digest}\n{evaluation.name}\n{asked}"
     identity = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
     cached = run.folder / "reported" / identity
@@ -90,7 +90,7 @@ def _log(experiment: Experiment, model: Path, page: Path) -> None:
     """Log the page to the run of MLflow that has the evaluation."""
     if not model.is_dir():
         return
-    state = run_state(experiment, model)
+    state = run_folder_of_evaluation(experiment, model)
     if not state.is_dir():
         return
     with experiment_lock(state):
@@ -201,7 +201,7 @@ def run_of_model(experiment: Experiment, model: Path) -> Path | None:
     """The folder of the run that the evaluation of a model went to; None without that model."""
     if not (model / "model.json").is_file():
         return None
-    return run_state(experiment, model)
+    return run_folder_of_evaluation(experiment, model)
 
 
 def write_page(

@@ -28,7 +28,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from attnlab.errors import ExperimentError, masked, show
 from attnlab.training.settings import Training
-from attnlab.training.trainer import length_of, own_parts, quiet_lightning
+from attnlab.training.trainer import configured_parts, length_of, quiet_lightning
 from attnlab.training.trainer_section import trainer_arguments
 
 # Callbacks that would silently override a setting of attnlab, or need what its modules lack.
@@ -67,8 +67,8 @@ def check_extensions(
     if problems:
         raise ExperimentError(problems)
 
-    own_callbacks, own_loggers = own_parts(callbacks, loggers, Path(os.devnull))
-    callbacks_by_name = dict(zip(callbacks, own_callbacks, strict=True))
+    built_callbacks, built_loggers = configured_parts(callbacks, loggers, Path(os.devnull))
+    callbacks_by_name = dict(zip(callbacks, built_callbacks, strict=True))
     problems = _callback_problems(callbacks_by_name, metrics)
     if problems:
         raise ExperimentError(problems)
@@ -79,8 +79,8 @@ def check_extensions(
         "accelerator": "cpu",
         "devices": 1,
         "plugins": [LightningEnvironment()],
-        "callbacks": own_callbacks,
-        "logger": own_loggers,
+        "callbacks": built_callbacks,
+        "logger": built_loggers,
         "enable_progress_bar": False,
         "enable_model_summary": False,
         "default_root_dir": os.devnull,

@@ -39,6 +39,12 @@ class PartSums:
     count: int = 0
     sums: dict[str, Tensor] = field(default_factory=dict)
 
+    def add(self, count: int, sums: Mapping[str, Tensor]) -> None:
+        self.number += 1
+        self.count += count
+        for name, value in sums.items():
+            self.sums[name] = self.sums.get(name, 0) + value.detach()
+
 
 class WeightedMean(MeanMetric):
     """torchmetrics' mean without its check for NaN, which waits for a GPU at each step.
@@ -196,24 +202,23 @@ class LabModule(pl.LightningModule):
             shown: sums whose means over the batch are logged, by their names.
         """
         accumulate = self.settings.accumulate
-        if self._parts.number == accumulate:
+        if self._parts.number == accumulate:  # of the batch before
             self._parts = PartSums()
-        parts = self._parts
-        parts.number += 1
-        parts.count += count
-        for name, value in shown.items():
-            parts.sums[name] = parts.sums.get(name, 0) + value.detach()
-
-        if self.is_recorded and parts.number == accumulate:
-            for name, value in parts.sums.items():
-                self.log(f"train/{name}", value / parts.count)
-
-        if self.reinforcement is not None and parts.number == accumulate:
-            self.reinforcement.end_step()
+        self._parts.add(count, shown)
+        if self._parts.number == accumulate:
+            self._end_batch()
 
         if accumulate == 1:
             return loss / self.count_per_process(count)
         return loss * accumulate  # Lightning divides by it
+
+    def _end_batch(self) -> None:
+        """Log the means over all parts of the batch, and let the rewards' means move on."""
+        if self.is_recorded:
+            for name, value in self._parts.sums.items():
+                self.log(f"train/{name}", value / self._parts.count)
+        if self.reinforcement is not None:
+            self.reinforcement.end_step()
 
     def check_finite(self, what: str, value: Tensor) -> None:
         """Raise ExperimentError if a step's loss or gradient norm is not finite.

@@ -36,7 +36,7 @@ from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer_section import trainer_arguments
 
 
-def own_parts(
+def configured_parts(
     callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
 ) -> tuple[list[pl.Callback], list[Logger]]:
     """The callbacks and the loggers of a config's sections.
@@ -46,20 +46,20 @@ def own_parts(
     Raises ExperimentError with every problem.
     """
     problems: list[str] = []
-    own_callbacks = []
+    built_callbacks = []
     for name, node in callbacks.items():
-        own_callbacks.append(_own_part(node, pl.Callback, f"callbacks.{name}", problems))
-    own_loggers = []
+        built_callbacks.append(_configured_part(node, pl.Callback, f"callbacks.{name}", problems))
+    built_loggers = []
     for name, node in loggers.items():
         needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
         complete = {"save_dir": str(folder / name), **node} if needs_folder else node
-        own_loggers.append(_own_part(complete, Logger, f"loggers.{name}", problems))
+        built_loggers.append(_configured_part(complete, Logger, f"loggers.{name}", problems))
     if problems:
         raise ExperimentError(problems)
-    return own_callbacks, own_loggers
+    return built_callbacks, built_loggers
 
 
-def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str]) -> Any:
+def _configured_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str]) -> Any:
     """The callback or logger of a node.
 
     If it cannot be built, the result is None and the reason is added to `problems`.

@@ -28,7 +28,7 @@ _VALIDATION = "use training.validate_every"
 # What attnlab sets itself: the same argument in a config would break what is promised of a run
 # (that it resumes to the bit, is validated at its end and counts its steps), or would be overruled
 # in silence. The value says what to use.
-OWN_SETTINGS: dict[str, str] = {
+SET_BY_ATTNLAB: dict[str, str] = {
     "accelerator": "use hardware.accelerator",
     "accumulate_grad_batches": "use training.accumulate",
     "barebones": (
@@ -92,7 +92,7 @@ def trainer_problems(section: Mapping[str, Any]) -> list[str]:
         refusal = refusal_of(name)
         if not refusal:
             passed_on[name] = value
-        elif name in OWN_SETTINGS:
+        elif name in SET_BY_ATTNLAB:
             problems.append(f"{refusal}; got {show(value)}")
         else:
             problems.append(refusal)
@@ -140,9 +140,9 @@ def refusal_of(name: str) -> str:
         return ""
     if name == TARGET:
         return f"trainer.{TARGET}: attnlab builds Lightning's Trainer itself; leave it out"
-    if name in OWN_SETTINGS:
-        return f"trainer.{name} is set by attnlab: {OWN_SETTINGS[name]}"
-    close = difflib.get_close_matches(name, [*PASSED_ON, *OWN_SETTINGS], n=1)
+    if name in SET_BY_ATTNLAB:
+        return f"trainer.{name} is set by attnlab: {SET_BY_ATTNLAB[name]}"
+    close = difflib.get_close_matches(name, [*PASSED_ON, *SET_BY_ATTNLAB], n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return (
         f"trainer.{name} is not a setting; {hint}trainer takes, of Lightning's Trainer: "

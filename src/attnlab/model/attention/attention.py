@@ -197,26 +197,27 @@ class Attention(nn.Module):
 
         Arguments as for `forward`; the scores and the window are those of `scores`.
         """
-        made: Tensor | None = None
+        change = memory.intervention
+        if change is None:
+            return self._own_weights(scores, window, memory, past)
 
-        # 3. Make weights of the scores.
-        def weights_of(scores: Tensor) -> Tensor:
-            nonlocal made, past
-            if self.history is not None and past is not None:
-                past = self.history.read_scores(past, scores[:, 0])
-            made = window.reweigh(self.normalise(scores, past, memory.draws))
-            return made
-
-        if memory.intervention is None:
-            weights = weights_of(scores)
-            return weights, past
-        weights = memory.intervention.weigh(scores, weights_of, memory.named_positions, t)
+        own: Tensor | None = None
+        if change.hide != "all":
+            own, past = self._own_weights(change.adjusted(scores), window, memory, past)
+        weights = change.replaced(own, scores, memory.named_positions, t)
         if self.history is not None and past is not None:
-            rows = torch.ones_like(t[:, 0], dtype=torch.bool)
-            if made is not None:
-                rows = (weights != made).any(-1)[:, 0]
-            past = self.history.overrule(past, weights[:, 0], rows)
+            is_new = torch.ones_like(weights, dtype=torch.bool) if own is None else weights != own
+            past = self.history.overrule(past, weights[:, 0], is_new.any(-1)[:, 0])
         return weights, past
+
+    def _own_weights(
+        self, scores: Tensor, window: Window, memory: Memory, past: Remembered | None
+    ) -> tuple[Tensor, Remembered | None]:
+        """The weights that the model itself makes of scores; arguments and result as `weigh`."""
+        # 3. Make weights of the scores.
+        if self.history is not None and past is not None:
+            past = self.history.read_scores(past, scores[:, 0])
+        return window.reweigh(self.normalise(scores, past, memory.draws)), past
 
     def average(self, weights: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Context and weights as `forward` returns them, of weights (B, T, S)."""

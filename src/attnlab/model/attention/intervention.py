@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
@@ -168,14 +168,22 @@ class Intervention:
             positions, positions.new_tensor(self.positions_to_hide, dtype=torch.long), invert=True
         )
 
-    def weigh(
-        self, scores: Tensor, weigh: Callable[[Tensor], Tensor], positions: Tensor, t: Tensor
+    def adjusted(self, scores: Tensor) -> Tensor:
+        """The scores (B, T, S) that the model makes weights of, where not all is hidden.
+
+        A query that may see nothing gets scores of 0, of which a softmax makes no NaN.
+        """
+        blind = ~scores.isfinite().any(-1, keepdim=True)
+        return scores.masked_fill(blind, 0) / self.temperature
+
+    def replaced(
+        self, weights: Tensor | None, scores: Tensor, positions: Tensor, t: Tensor
     ) -> Tensor:
-        """The attention weights in place of `weigh(scores)`.
+        """The weights in the place of those that the model made of the adjusted scores.
 
         Args:
+            weights: (B, T, S), of the model; None where all is hidden.
             scores: (B, T, S), minus infinity where nothing may be seen.
-            weigh: what makes weights of scores.
             positions: (B, S), of each source token.
             t: (B, T), the step of each query.
 
@@ -183,12 +191,10 @@ class Intervention:
             (B, T, S); zeros where a query may see nothing.
         """
         visible = scores.isfinite()
-        blind = ~visible.any(-1, keepdim=True)
-        if self.hide == "all":
+        if weights is None:
             weights = torch.zeros_like(scores)  # without a gradient to the scores
         else:
-            weights = weigh(scores.masked_fill(blind, 0) / self.temperature)
-            weights = weights.masked_fill(blind, 0)
+            weights = weights.masked_fill(~visible.any(-1, keepdim=True), 0)
         positions = positions.unsqueeze(1).expand_as(scores)
         if self.kind == "uniform":
             weights = visible.to(weights.dtype) / visible.sum(-1, keepdim=True).clamp(min=1)

@@ -199,6 +199,10 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     ) -> tuple[StepOutput, DecoderState]:
         """Return the output of one step, and the state after it.
 
+        B counts the rows of token and state. In a beam search they are the K hypotheses of each
+        sentence, side by side, and the memory has a row for each sentence: `look` and
+        `Memory.for_rows` bring both together.
+
         Args:
             token: the last token.
             state: the state before the step.
@@ -234,8 +238,8 @@ def look(
 ) -> tuple[Tensor, Tensor, Past | None]:
     """Attend for one step, and remember what an attention with a history remembers.
 
-    A row of the memory may serve several queries, which stand side by side: (B, H) is then read as
-    (B / T, T, H).
+    A row of the memory may serve K queries, which stand side by side: (B, H) is then read as
+    (B / K, K, H).
 
     Args:
         hidden: the query (B, H).
@@ -245,7 +249,7 @@ def look(
         context (B, D), attention weights (B, N, S), and the `past` of the state after the step.
     """
     if state.past is None:
-        queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / T, T, H)
+        queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / K, K, H)
         positions = state.position.view(queries.shape[:2])
         context, weights = attention(queries, memory, positions)
         return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1), None

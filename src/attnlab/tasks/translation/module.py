@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from torch import Tensor
 from torchmetrics import Metric
@@ -25,6 +26,14 @@ from attnlab.training.loss import summed_loss, summed_nll, token_losses
 from attnlab.training.module import LabModule, WeightedMean
 from attnlab.training.reinforcement import DRAW_ENTROPY
 from attnlab.training.teacher_forcing import toss
+
+
+class Term(NamedTuple):
+    """A part of the loss. value: summed over the batch."""
+
+    name: str
+    value: Tensor
+    weight: float = 1.0
 
 
 class Seq2SeqModule(LabModule):
@@ -63,51 +72,69 @@ class Seq2SeqModule(LabModule):
         self.validation_nll = WeightedMean()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
-        feed_reference = toss(forcing, self.global_step, batch, self.seed)
         schedule = self.settings.attention_schedule
+        # What stands in the place of the attention while the schedule has it switched off
         instead = None if schedule is None else schedule.at_step(self.global_step)
-        is_on = instead is None
-        if self.graphed_passes is not None and feed_reference is None and is_on:
-            batch = lengthened(batch, self.model.padding)
-            unrolled = self.graphed_passes(batch)
-        else:
-            unrolled = self.model(
-                batch,
-                feed_reference,
-                sample_guesses=forcing.guess == "sample",
-                intervention=instead,
-            )
-        drawn = unrolled.drawn if is_on else None
-        if self.reinforcement is None or drawn is None:
-            loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
-            tokens, shown = batch.num_target_tokens, {"token_nll": nll}
-        else:
-            each = token_losses(self.model.output, unrolled, batch, smoothing)
-            loss, nll = each.summed()
-            tokens, shown = batch.num_target_tokens, {"token_nll": nll}
-            loss = loss + self.reinforcement(each.loss, batch.target_mask, drawn)
-            shown[DRAW_ENTROPY] = self.reinforcement.entropy_of(batch.target_mask, drawn)
-        history = self.model.decoder.history
-        if unrolled.history_loss is not None and history is not None and is_on:
-            loss = loss + unrolled.history_loss
-            shown[str(history.loss_name)] = unrolled.history_loss
-        attention_loss = self.settings.attention_loss
-        if attention_loss is not None and is_on:
-            on_weights = attention_loss.summed(self.looks(batch, unrolled))
-            loss = loss + attention_loss.weight * on_weights
-            shown[attention_loss.name] = on_weights
-        if smoothing or len(shown) > 1:
-            shown["loss"] = loss
+        batch, unrolled = self._pass(batch, instead)
+        loss, shown = self._losses(batch, unrolled, attends=instead is None)
+
         # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means.
         # It is a separate metric because `log(..., sync_dist=True)` rounds the number of tokens
         # down when there are several processes.
-        self.training_nll.update(nll.detach() / tokens, weight=tokens)
+        tokens = batch.num_target_tokens
+        self.training_nll.update(shown["token_nll"].detach() / tokens, weight=tokens)
         if self.is_recorded:
-            self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+            ratio = self.settings.teacher_forcing.ratio_at(self.global_step)
+            self.log("train/teacher_forcing_ratio", ratio)
             if schedule is not None:
-                self.log(ATTENTION_IS_ON, float(is_on))
+                self.log(ATTENTION_IS_ON, float(instead is None))
         return self.mean_over_batch(loss, tokens, shown)
+
+    def _pass(self, batch: Batch, instead: Intervention | None) -> tuple[Batch, Unrolled]:
+        """The pass over the target, teacher-forced or not, and the batch that it read.
+
+        A CUDA graph takes the passes that are alike in every step, and pads the batch for it.
+        """
+        forcing = self.settings.teacher_forcing
+        feed_reference = toss(forcing, self.global_step, batch, self.seed)
+        if self.graphed_passes is not None and feed_reference is None and instead is None:
+            batch = lengthened(batch, self.model.padding)
+            return batch, self.graphed_passes(batch)
+        samples = forcing.guess == "sample"
+        return batch, self.model(batch, feed_reference, samples, intervention=instead)
+
+    def _losses(
+        self, batch: Batch, unrolled: Unrolled, attends: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss, and what is logged of it by name; all are sums over the batch's tokens."""
+        smoothing = self.settings.label_smoothing
+        drawn = unrolled.drawn if attends else None
+        if self.reinforcement is None or drawn is None:
+            loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
+            shown = {"token_nll": nll}
+        else:
+            each = token_losses(self.model.output, unrolled, batch, smoothing)
+            loss, nll = each.summed()
+            loss = loss + self.reinforcement(each.loss, batch.target_mask, drawn)
+            entropy = self.reinforcement.entropy_of(batch.target_mask, drawn)
+            shown = {"token_nll": nll, DRAW_ENTROPY: entropy}
+
+        if attends:
+            for term in self._terms_of_attention(batch, unrolled):
+                loss = loss + term.weight * term.value
+                shown[term.name] = term.value
+        if smoothing or len(shown) > 1:
+            shown["loss"] = loss
+        return loss, shown
+
+    def _terms_of_attention(self, batch: Batch, unrolled: Unrolled) -> Iterator[Term]:
+        """What the attention's history and a loss on its weights add to the loss."""
+        history, attention_loss = self.model.decoder.history, self.settings.attention_loss
+        if history is not None and unrolled.history_loss is not None:
+            yield Term(str(history.loss_name), unrolled.history_loss)
+        if attention_loss is not None:
+            value = attention_loss.summed(self.looks(batch, unrolled))
+            yield Term(attention_loss.name, value, attention_loss.weight)
 
     def looks(self, batch: Batch, unrolled: Unrolled) -> Looks:
         """Where the batch looked, with its gold links where the attention loss asks for them."""
