@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -58,6 +59,9 @@ def test_folder_goes_by_the_mount_that_is_nearest_to_it(tmp_path, monkeypatch):
     locks._tells_all_machines.cache_clear()
     assert locks.has_leases(shared / "runs")
     assert not locks.has_leases(local / "runs")
+    automounted = tmp_path / "auto"
+    mounts += [Mount(automounted, "autofs", "rw"), Mount(automounted, "nfs", "rw,nolock")]
+    assert locks.has_leases(automounted / "runs")
     assert not locks.has_leases(tmp_path)
     locks._tells_all_machines.cache_clear()
 
@@ -123,3 +127,34 @@ def test_process_that_goes_on_keeps_its_lease(holder, tmp_path):
     with pytest.raises(Timeout):
         locks.lock(tmp_path / "lock").acquire(timeout=2.5 * SILENCE)
     assert holder.poll() is None
+
+
+FOREIGN = """import json, os, sys
+from pathlib import Path
+from attnlab import locks
+lease = locks.lock(Path(sys.argv[1]))
+lease.acquire()
+os._exit(0)  # as where the machine dies
+"""
+
+
+@pytest.mark.parametrize(("silence", "is_free"), [(3.0, True), (1.0, False)])
+def test_lease_of_a_dead_machine_is_free_at_the_first_look(silence, is_free, tmp_path, monkeypatch):
+    """`silence` is in units of that after which who waits takes it over."""
+    monkeypatch.setenv(locks.VARIABLE, "lease")
+    marker = tmp_path / "lock.lease"
+    subprocess.run(
+        [sys.executable, "-c", FOREIGN, str(tmp_path / "lock")], check=True, env=os.environ
+    )
+    # Of another host nobody can ask whether the process lives.
+    host, elsewhere = platform.node(), "another-host"
+    marker.write_text(marker.read_text().replace(host, elsewhere))
+    heard = time.time() - silence * locks.SILENCE
+    os.utime(marker, (heard, heard))
+    if is_free:
+        with locks.lock(tmp_path / "lock").acquire(timeout=0):
+            pass
+    else:
+        with pytest.raises(Timeout):
+            locks.lock(tmp_path / "lock").acquire(timeout=0)
+    assert [path.name for path in tmp_path.iterdir()] == ([] if is_free else ["lock.lease"])

@@ -128,7 +128,7 @@ def write_json(path: Path, content: Any) -> None:
     Numbers that are not finite become null.
     """
     text = json.dumps(
-        _finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False
+        finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False
     )
     with atomic_file(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
@@ -142,15 +142,15 @@ def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     ):
         for row in rows:
             lines.write(
-                json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True, allow_nan=False)
+                json.dumps(finite(dict(row)), ensure_ascii=False, sort_keys=True, allow_nan=False)
                 + "\n"
             )
 
 
-def _finite(content: Any) -> Any:
+def finite(content: Any) -> Any:
     """JSON has no NaN and no infinity (a perplexity can overflow)."""
     if isinstance(content, dict):
-        return {key: _finite(value) for key, value in content.items()}
+        return {key: finite(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
+        return [finite(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -33,9 +35,24 @@ def lock(path: Path, timeout: float = -1) -> BaseFileLock:
     """
     if not has_leases(path.parent):
         return FileLock(path, timeout=timeout)
-    return SoftFileLease(
-        f"{path}{_SUFFIX}", lease_duration=SILENCE, on_compromise=_leave, timeout=timeout
-    )
+    marker = Path(f"{path}{_SUFFIX}")
+    _remove_if_dead(marker)
+    return SoftFileLease(marker, lease_duration=SILENCE, on_compromise=_leave, timeout=timeout)
+
+
+def _remove_if_dead(marker: Path) -> None:
+    """Remove a lease of whose holder the file server has not heard for twice the silence.
+
+    A `SoftFileLease` measures the silence itself, but only while one object waits: whoever looks
+    once would find the lease of a dead machine held for ever.
+    """
+    with suppress(OSError):  # released, or taken over, meanwhile
+        touched = marker.stat().st_mtime
+        # By the clock of the file server, which no machine's own need agree with
+        with tempfile.NamedTemporaryFile(dir=marker.parent, prefix=f".{marker.name}.") as now:
+            silence = os.stat(now.name).st_mtime - touched
+        if silence > 2 * SILENCE:
+            marker.unlink()
 
 
 def lock_files(name: str) -> tuple[str, str]:
@@ -66,7 +83,8 @@ def _tells_all_machines(folder: Path) -> bool:
     around = [each for each in mounts if folder.is_relative_to(each.mountpoint)]
     if not around:
         return True
-    mount = max(around, key=lambda each: len(Path(each.mountpoint).parts))
+    # Of several on one place the last one covers the others, as NFS does the automounter.
+    mount = max(reversed(around), key=lambda each: len(Path(each.mountpoint).parts))
     return flock_is_shared(mount.fstype, mount.opts.split(","))
 
 

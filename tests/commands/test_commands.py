@@ -446,6 +446,12 @@ def test_model_with_a_class_of_the_user_needs_to_be_allowed(
         ("classify", "x\n학교\n".encode("cp949"), "line 2 of stdin is not UTF-8: byte 1 is 0xc7"),
         ("score", "a\tb\n".encode("utf-16"), "line 1 of stdin is not UTF-8 but UTF-16"),
         (
+            "translate",
+            "Hello\n".encode("utf-16-le"),
+            "stdin seems to be UTF-16 without a byte order mark, as every other byte is 0; convert "
+            "the text first, from utf-16-le",
+        ),
+        (
             "score",
             b"a\tb\nno tab\n",
             "line 2 of stdin must be a source, a tab and a target, got 'no tab'",

@@ -52,6 +52,17 @@ def test_features_stand_before_the_source_in_the_order_of_their_columns(hub_corp
     ]
 
 
+def test_row_without_a_source_stays_without_one_though_it_has_features(hub_corpus, tmp_path):
+    write(tmp_path / "blank", [{"lemma": "  ", "tags": "pos=V", "form": "x", "lang": "de"}, *ROWS])
+    prepare(
+        hub_corpus(tmp_path / "blank", source="lemma", target="form", features=["tags"]),
+        Pairs,
+        tmp_path / "data",
+    )
+    dropped = PreparedData(tmp_path / "data").stats["splits"]["test"]["dropped"]
+    assert dropped == {"empty": 1}
+
+
 def test_corpus_without_features_has_the_source_alone(hub_corpus, folder):
     assert sources(hub_corpus, folder) == ["gehen", "to go", "ab"]
 
@@ -64,6 +75,8 @@ def test_missing_feature_column_is_refused_by_its_setting(hub_corpus, folder):
 def test_features_beside_word_links_are_refused(hub_corpus, folder):
     with pytest.raises(ValueError, match=r"features .* alignments count; .*features=\['tags'\]"):
         sources(hub_corpus, folder, features=["tags"], alignments="links")
+    with pytest.raises(ValueError, match=r"features .* and alignments='maybe'"):
+        sources(hub_corpus, folder, features=["tags"], possible_alignments="maybe")
 
 
 @pytest.mark.parametrize("cell", ["pos=V <x", "x>"])

@@ -13,6 +13,7 @@ import pytest
 
 from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.hub import LabelledCorpus
+from attnlab.data.labels import with_typed_labels
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData, read_labels
 from attnlab.data.row_kinds import Sentences
@@ -246,3 +247,37 @@ def test_prepare_real_labelled_corpora(
     assert list(data.sizes.values()) == sizes
     assert data.labels == [str(number) for number in range(labels)]
     assert all(not split["dropped"] for split in data.stats["splits"].values())
+
+
+def labelled(*labels: str) -> dict[str, datasets.Dataset]:
+    texts = [f"film {number}" for number in range(len(labels))]
+    return {"train": datasets.Dataset.from_dict({"text": texts, "label": list(labels)})}
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["1", "2", "3"], "'1' is the name of a label and also the number of '2'"),
+        (["-1", "0", "1"], "'-1' is the name of a label and also no label"),
+    ],
+)
+def test_name_that_also_means_another_label_is_refused(names: list[str], sentence: str) -> None:
+    with pytest.raises(ExperimentError, match=sentence):
+        with_typed_labels(labelled(*names), names)
+
+
+def test_names_that_are_their_own_numbers_are_read() -> None:
+    typed = with_typed_labels(labelled("0", "1", "2", "1"), ["0", "1", "2"])
+    assert typed["train"]["label"] == [0, 1, 2, 1]
+    named = with_typed_labels(labelled("good", "1", "bad"), ["bad", "good"])
+    assert named["train"]["label"] == [1, 1, 0]
+
+
+def test_typed_column_of_classes_holds_numbers_though_names_are_numbers_too(tmp_path: Path) -> None:
+    names = datasets.ClassLabel(names=["1", "2", "3"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": names})
+    rows = {"text": ["a", "b", "c"], "label": [0, 1, 2]}
+    dataset = datasets.Dataset.from_dict(rows, features=features)
+    splits = {"train": dataset, "validation": dataset, "test": dataset}
+    datasets.DatasetDict(splits).save_to_disk(str(tmp_path / "saved"))
+    assert corpus_of(tmp_path / "saved").load()["train"]["label"] == [0, 1, 2]

@@ -13,6 +13,7 @@ from attnlab.data.corpus import Cleaning
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.data.row_kinds import Pairs, links_between
+from attnlab.data.statistics import remarks
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -275,3 +276,45 @@ def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
     tokenizer = PreparedData(tmp_path / "korean").target_tokenizer
     for row in range(0, len(korean), 50):
         assert tokenizer.decode(korean.target[row]) == korean.target_text(row)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text", "written"),
+    [
+        ({"lowercase": True}, "Jon hears it", "jon hears it"),
+        ({"normalization": "nfkc"}, "\uff21\uff22", "AB"),
+    ],
+)
+def test_references_that_their_own_tokens_write_otherwise_are_counted(
+    tmp_path, hub_corpus, changed, text, written
+):
+    rows = [{"de": "eins", "en": text}, {"de": "zwei", "en": "two"}]
+    folder = write_rows(tmp_path / "c", rows, rows, rows)
+    trainer = WordTrainer(min_frequency=1, **changed)
+    data = prepared(hub_corpus(folder, tokenizer=trainer), tmp_path)
+    counted = data.stats["splits"]["test"]
+    assert counted["rewritten"] == 1
+    assert counted["first_rewritten"] == f"{text!r} as {written!r}"
+    assert "rewritten" not in data.stats["splits"]["train"]
+    remark, _ = remarks(data.stats)  # of test and of validation
+    assert remark.startswith("warning: of the 2 targets of test 1 are written otherwise")
+
+
+@pytest.mark.parametrize("normalization", ["none", "nfc", "nfd"])
+def test_references_in_syllables_are_none_of_those_written_otherwise(
+    tmp_path, hub_corpus, normalization
+):
+    rows = [{"de": "a", "en": "나는 학생입니다"}, {"de": "b", "en": "Grüße, <eos>"}]
+    folder = write_rows(tmp_path / "c", rows, rows, [*rows, {"de": "a", "en": "unseen Grüße"}])
+    trainer = WordTrainer(min_frequency=1, normalization=normalization)
+    data = prepared(hub_corpus(folder, tokenizer=trainer), tmp_path)
+    assert list(remarks(data.stats)) == []
+
+
+def test_possible_alignments_alone_are_read(tmp_path, hub_corpus):
+    rows = [{"de": "ein Hund", "en": "a dog", "maybe": "0-0 1-1"}]
+    folder = write_rows(tmp_path / "c", rows, rows, rows)
+    data = prepared(hub_corpus(folder, possible_alignments="maybe"), tmp_path)
+    assert data.info.has_alignments
+    assert data.split("test").links("possible", 0).tolist() == [[0, 0], [1, 1]]
+    assert data.split("test").links("sure", 0).tolist() == []

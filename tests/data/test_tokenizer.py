@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.tokenizer import Surface, Tokenizer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -154,7 +154,7 @@ for trainer in (BpeTrainer(vocabulary_size=200), WordTrainer()):
 @given(text=st.text(st.sampled_from("aé\u0301Zß ▁,.1漢한\u1112\u1161"), max_size=12))
 def test_surfaces_are_pieces_of_the_text_one_for_each_token(trainer, text):
     tokenizer = _trained(trainer)
-    surfaces = tokenizer.surfaces(text)
+    surfaces = [surface.text for surface in tokenizer.surfaces(text)]
     assert len(surfaces) == len(tokenizer.encode_ids([text])[0])
     assert all(surface in text for surface in surfaces)
     assert set("".join(text.split())) <= set("".join(surfaces))  # and nothing of it is lost
@@ -165,9 +165,9 @@ def test_decode_replaces_unknown_tokens_with_given_words_or_unk(trainer):
     tokenizer = trainer.train(TEXT)
     known = tokenizer.encode_ids(["cat"])[0]
     between = "" if isinstance(trainer, CharacterTrainer) else " "
-    assert tokenizer.decode([UNK, *known, UNK, EOS], ["Zürich", "x▁y"]).startswith(
-        f"Zürich{between}cat{between}x"
-    )
+    assert tokenizer.decode(
+        [UNK, *known, UNK, EOS], [Surface("Zürich"), Surface("x▁y")]
+    ).startswith(f"Zürich{between}cat{between}x")
     assert tokenizer.decode([UNK, *known]) == f"<unk>{between}cat"
 
 
@@ -186,3 +186,11 @@ def _trained(trainer):
     if repr(trainer) not in _CACHE:
         _CACHE[repr(trainer)] = trainer.train(TEXT)
     return _CACHE[repr(trainer)]
+
+
+@pytest.mark.parametrize("form", ["nfd", "nfkd"])
+@pytest.mark.parametrize("kind", [WordTrainer, BpeTrainer, CharacterTrainer])
+def test_what_a_tokenizer_takes_apart_is_put_together_again(kind, form):
+    texts = ["나는 학생입니다", "Grüße, Café"]
+    tokenizer = kind(normalization=form, min_frequency=1).train(texts)
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode_ids(texts)] == texts

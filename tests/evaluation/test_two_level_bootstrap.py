@@ -170,3 +170,7 @@ def test_estimate_interval_over_three_seeds_hardly_depends_on_the_draw():
         sample = system_sample([27.3, 27.9, 18.1], scores, 1000, 1000, random)
         lows.append(np.quantile(sample.by_sentences + sample.by_seeds, 0.025))
     assert max(lows) - min(lows) < 0.5
+
+
+def test_nothing_is_resampled_where_nothing_is_counted() -> None:
+    assert resampled_sums([], SAMPLES, np.random.default_rng(1)) == []

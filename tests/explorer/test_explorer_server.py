@@ -145,6 +145,13 @@ def test_form_of_another_site_is_refused(client):
             "hide must name positions below 2",
         ),
         (b'{"model": "a", "text": "x", "settings": {"bean": 3}}', "bean is no setting of a search"),
+        (b"{", "the request must be JSON"),
+        (b"\xff", "the request must be JSON"),
+        (b"[1]", "the request must be a JSON object"),
+        (
+            b'{"model": "a", "text": "x", "edit": {"before": -1}}',
+            "edit: before and behind must be at least 0, got -1 and 0",
+        ),
     ],
 )
 def test_bad_requests_get_one_sentence(client, body, message):

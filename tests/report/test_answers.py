@@ -395,3 +395,16 @@ def test_links_of_the_page_lead_to_reports_and_mlflow(tmp_path: Path) -> None:
     assert (into / relative).resolve() == report.resolve()
     assert f'href="{address}" aria-label="MLflow page of dot · seed 2"' in page
     assert "report of dot · seed 2" not in page
+
+
+def test_nearest_of_many_better_systems_is_the_one_that_is_least_ahead(tmp_path: Path) -> None:
+    ahead = {
+        "general": 0.33,
+        "concat": 0.46,
+        "location": 0.59,
+        "bahdanau": 0.72,
+        "scaled_dot": 0.85,
+    }
+    compared = of_systems(tmp_path, {"dot": 0.05, **ahead}, (1, 2, 3))
+    (first, *_) = answered(found(compared, baseline="dot"))
+    assert "dot is worse than all 5 others; the nearest is general by" in first.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import asdict, replace
 
 import pytest
@@ -209,3 +210,9 @@ def test_choices_of_overrides_are_those_that_vary_without_quotes():
     overrides = ["model/attention=dot", "+training.more='a \\'b\\''", "seed=3", "data.path=x=y"]
     chosen = {"seed": "3", "training.more": "a 'b'", "data.path": "x=y"}
     assert choices_of(overrides, list(chosen)) == chosen
+
+
+def test_command_that_compares_takes_places_without_the_quotes_of_hydra():
+    overrides = ["seed=1,2", "paths.runs='/home/나래/runs'", 'tracking.uri="http://h:5000/?a=b"']
+    words = shlex.split(replace(SWEEP, overrides=overrides).compare_command)
+    assert words[-2:] == ["paths.runs=/home/나래/runs", "tracking.uri=http://h:5000/?a=b"]

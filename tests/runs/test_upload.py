@@ -183,6 +183,7 @@ def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload)
     ]
     left = [path.name for path in outbox.rglob("*") if path.is_file()]
     assert left == ["b.html"]
+    assert not run.has_outbox  # a killed process left it, and nobody will finish it
 
 
 @pytest.fixture

@@ -472,3 +472,14 @@ def test_page_shows_the_look_that_ended_a_study() -> None:
     page = study_page(KINDS["claims"], [ShownStudy("some_claim", judged, result)])
     assert "It was decided at look 2 of 3, at a level of" in page
     assert "| holds |" in page
+
+
+def test_value_of_paired_systems_is_over_the_seeds_that_both_have() -> None:
+    """Each fails on another seed."""
+    found = rows(one=[1.0, 9.0, 5.0, 6.0], other=[8.0, 2.0, 4.0, 4.5])
+    both = measured(found, paired=True, learnt=Learnt("bleu", 3.0))
+    finding = Expectation("", "bleu", "one", "other").finding(both)
+    assert finding.value == pytest.approx(((5 - 4) + (6 - 4.5)) / 2)
+    assert finding.low is not None
+    assert finding.high is not None
+    assert finding.low <= finding.value <= finding.high

@@ -67,6 +67,7 @@ def test_what_is_drawn_before_the_first_step_is_no_training(trainer):
     counters.on_train_start(trainer, None)
     work(0.3)  # as when the attention of the untrained model is drawn
     counters.on_train_batch_start(trainer, None, batch, 0)
+    trainer.global_step += 1
     counters.on_train_batch_end(trainer, None, None, batch, 0)
     _, record = trainer.loggers[0].records[0]
     assert record["time/training_cpu_seconds"] < 0.1
@@ -134,3 +135,15 @@ def test_counters_of_a_resumed_training_continue_those_of_its_checkpoint(trainer
     assert last["speed/sentences"] == 2
     assert 100 < last["time/training_wall_seconds"] < 110
     assert last["time/validation_wall_seconds"] == pytest.approx(50, abs=1)
+
+
+def test_parts_of_an_accumulated_batch_are_logged_once_a_step(trainer):
+    batch = make_batch([[4, 5]], [[5, 6]], Padding())
+    counters = SpeedCounters(every=1)
+    counters.on_train_start(trainer, None)
+    for part in range(8):  # four a step
+        counters.on_train_batch_start(trainer, None, batch, part)
+        trainer.global_step = (part + 1) // 4
+        counters.on_train_batch_end(trainer, None, None, batch, part)
+    assert [step for step, _ in trainer.loggers[0].records] == [0, 1]
+    assert [found["speed/sentences"] for _, found in trainer.loggers[0].records] == [4, 8]

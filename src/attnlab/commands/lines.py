@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from attnlab.data.raw.lines import check_is_not_utf_16
 from attnlab.errors import ExperimentError, show
 
 Item = TypeVar("Item")
@@ -44,6 +45,8 @@ def lines_of(stdin: Iterable[bytes]) -> Iterator[str]:
                 f"byte {error.start + 1} is 0x{line[error.start]:02x}; "
                 "convert the text first, as with `iconv -f <its encoding> -t UTF-8`"
             ) from None
+        if number == 1:
+            check_is_not_utf_16(text, "stdin", "convert the text first, from ")
         if text.endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
         yield text

@@ -151,12 +151,14 @@ def _close_when_ended(folder: SweepFolder) -> None:
 def _tracking_of(folder: SweepFolder) -> Tracking:
     """The tracker that the command of a sweep named."""
     from attnlab.experiment.command_settings import DeliverSettings, read_settings
+    from attnlab.runs.sweep_record import unquoted
     from attnlab.runs.tracking import Tracking
 
     record = folder.read()
     if record.run_id is None:
         return Tracking()
-    given = [text for text in record.overrides if text.startswith(("tracking=", "tracking."))]
+    of_tracking = ("tracking=", "tracking.")
+    given = [unquoted(text) for text in record.overrides if text.startswith(of_tracking)]
     return read_settings(DeliverSettings, given).tracking.that_only_warns()
 
 

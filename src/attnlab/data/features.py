@@ -36,7 +36,8 @@ def with_features(
                     fault = fault or f"{name!r} has {show(word, 60)}, a feature with < or >"
                 marked.append(f"<{word}>")
         source = row["source"]
-        sources.append(None if source is None else " ".join([*marked, source]))
+        has_text = source is not None and source.strip()
+        sources.append(" ".join([*marked, source]) if has_text else source)
         faults.append(fault)
     return _replaced(rows.remove_columns(list(columns)), {"source": sources, FAULT: faults})
 

@@ -59,7 +59,7 @@ class HubDataset:
         null takes the first line for them.
     separator: between the fields of a table: one character, or `comma`, `semicolon`, `tab`, `pipe`,
         `space`; null is a comma in csv and a tab in tsv.
-    encoding: of text files, such as cp949, latin-1 or utf-16; null is UTF-8.
+    encoding: of all text files, such as cp949, latin-1 or utf-16; null is UTF-8.
     """
 
     dataset: Text | None
@@ -202,10 +202,11 @@ class HubCorpus(HubDataset, Corpus):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.features and self.alignments:
+        alignments = self.alignments or self.possible_alignments
+        if self.features and alignments:
             raise ValueError(
                 "features stand before the source, whose words alignments count; choose one of "
-                f"them, got features={self.features} and alignments={self.alignments!r}"
+                f"them, got features={self.features} and alignments={alignments!r}"
             )
         self.source_language = _language(self.source)
         self.target_language = _language(self.target)
@@ -219,7 +220,7 @@ class HubCorpus(HubDataset, Corpus):
             read = {
                 split: with_features(rows, list(features), names) for split, rows in read.items()
             }
-        if self.alignments is not None:
+        if any(column is not None for column in gold.values()):
             read = {name: with_links(rows, name, self.first_word) for name, rows in read.items()}
         return self._split(read)
 
@@ -301,7 +302,8 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
         names = None
         for split in read:
             names = names or raw.class_names(split, self.label)
-        return self._split(with_typed_labels(read, names or None))
+        are_numbers = all(raw.has_typed_columns(split) for split in read)
+        return self._split(with_typed_labels(read, names or None, are_numbers))
 
 
 def raw_data_path(path: str) -> Path:

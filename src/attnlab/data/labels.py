@@ -20,15 +20,19 @@ _NO_LABEL = "-1"  # as `datasets` writes it, where labels have names
 
 
 def with_typed_labels(
-    splits: Mapping[str, datasets.Dataset], names: Sequence[str] | None
+    splits: Mapping[str, datasets.Dataset],
+    names: Sequence[str] | None,
+    are_numbers: bool = False,
 ) -> dict[str, datasets.Dataset]:
     """The splits with typed labels: whole numbers if every cell of all splits is one, else text.
 
     splits: with labels as text; None and blank cells have no label.
     names: of the labels 0, 1, ...; the column `label` becomes a `ClassLabel`. A cell may hold a
         name or a number.
+    are_numbers: whether cells with names hold numbers alone, as typed columns do.
 
-    Raises ExperimentError for a label that is not one of the names.
+    Raises ExperimentError for a label that is not one of the names, or that is the name of one
+    class and the number of another.
     """
     import datasets  # a second that checking a config should not pay
 
@@ -37,6 +41,8 @@ def with_typed_labels(
         written[split] = [_trimmed(cell) for cell in rows["label"]]
 
     if names is not None:
+        if not are_numbers:
+            _check_names_are_no_numbers(written, names)
         numbers = {split: _numbers_of_names(cells, names) for split, cells in written.items()}
         feature: Any = datasets.ClassLabel(names=list(names))
     elif all(_are_numbers(cells) for cells in written.values()):
@@ -65,6 +71,24 @@ def _are_numbers(cells: Sequence[str | None]) -> bool:
 
 def _as_numbers(cells: Sequence[str | None]) -> list[int | None]:
     return [None if cell is None else int(cell) for cell in cells]
+
+
+def _check_names_are_no_numbers(
+    written: Mapping[str, Sequence[str | None]], names: Sequence[str]
+) -> None:
+    """Raise ExperimentError where a cell is the name of one class and the number of another."""
+    for cell in dict.fromkeys(cell for cells in written.values() for cell in cells):
+        if cell is None or cell not in names:
+            continue
+        number = names.index(cell)
+        means_another = _PLAIN_INTEGER.fullmatch(cell) and int(cell) not in (number, -1)
+        if cell == _NO_LABEL or (means_another and int(cell) < len(names)):
+            meaning = "no label" if cell == _NO_LABEL else f"the number of {names[int(cell)]!r}"
+            raise ExperimentError(
+                f"data.label: {cell!r} is the name of a label and also {meaning}, for labels are "
+                f"numbered from 0 ({show(list(names))}); give names that are no numbers by "
+                "data.label_names, or remove the names from the dataset"
+            )
 
 
 def _numbers_of_names(cells: Sequence[str | None], names: Sequence[str]) -> list[int | None]:

@@ -5,7 +5,7 @@ The folder is a function of the corpus alone, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from attnlab.data.corpus import FAULT, PLACE, SPLITS, RawCorpus
+from attnlab.data.padding import Ragged
 from attnlab.data.row_kinds import RowKind, Tokenizers
 from attnlab.data.rows import batches_of_file, list_array
 from attnlab.data.statistics import DroppedRows, SplitCounter
+from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError, show
 from attnlab.files import atomic_folder, write_json
 from attnlab.progress import Progress
@@ -154,12 +156,31 @@ def _encode(
     more = kind.more(rows, tokenizers, split)
     unknown = {side: tokenizers[side].count_unknown(ids[side].values) for side in kind.sides}
     counter.add(ids, unknown, more.get("label", ()))
+    if kind.written_side and split != "train":
+        side = kind.written_side
+        _count_rewritten(rows[side].to_pylist(), ids[side], tokenizers[side], counter)
 
     columns: dict[str, Any] = {}
     for side, prefix in kind.sides.items():
         columns[side] = rows[side]
         columns[f"{prefix}ids"] = list_array(ids[side])
     return columns | more
+
+
+def _count_rewritten(
+    texts: Sequence[str], ids: Ragged, tokenizer: Tokenizer, counter: SplitCounter
+) -> None:
+    """Count the texts without unknown tokens that their own tokens write otherwise.
+
+    A tokenizer that lowercases does so: what a model writes can then never equal its reference.
+    """
+    for row, text in enumerate(texts):
+        of_text = ids[row]
+        if tokenizer.count_unknown(of_text):
+            continue
+        written = tokenizer.decode(of_text)
+        if written != text:
+            counter.add_rewritten(text, written)
 
 
 def _drop(

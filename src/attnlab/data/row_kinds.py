@@ -39,6 +39,7 @@ class RowKind(ABC):
     unit: the name of a row in the statistics.
     sides: the columns of text, and the prefix of each in the names of files and columns.
     source_side: that which the encoder reads.
+    written_side: that which a model writes; empty where it writes no text.
     raw_columns: what a raw row holds.
     settings: those that choose the columns, for messages.
 
@@ -50,6 +51,7 @@ class RowKind(ABC):
     unit: ClassVar[str]
     sides: ClassVar[Mapping[str, str]]
     source_side: ClassVar[str]
+    written_side: ClassVar[str] = ""
     raw_columns: ClassVar[tuple[str, ...]]
     settings: ClassVar[str]
 
@@ -93,6 +95,7 @@ class Pairs(RowKind):
     unit = "pairs"
     sides = {"source": "source_", "target": "target_"}  # noqa: RUF012
     source_side = "source"
+    written_side = "target"
     raw_columns = ("source", "target")
     settings = "data.source and data.target"
 

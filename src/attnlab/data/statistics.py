@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.padding import Ragged
+from attnlab.errors import show
 
 MANY_UNKNOWN = 0.3
 """The share of unknown tokens from which on a split is warned of.
@@ -65,6 +66,8 @@ class SplitCounter:
         self._rows = 0
         self._labels: Counter[int] = Counter()
         self._unknown: Counter[str] = Counter()  # unknown tokens, by side
+        self._rewritten = 0  # targets that their own tokens write otherwise
+        self._first_rewritten: tuple[str, str] | None = None
         self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
     def add(
@@ -83,6 +86,12 @@ class SplitCounter:
             lengths.update(ids[side].lengths.tolist())
             self._unknown[side] += unknown[side]
 
+    def add_rewritten(self, text: str, written: str) -> None:
+        """Count a target that its own tokens write otherwise."""
+        self._rewritten += 1
+        if self._first_rewritten is None:
+            self._first_rewritten = text, written
+
     def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
         """What `stats.json` says of the split.
 
@@ -98,6 +107,10 @@ class SplitCounter:
             summary["labels"] = {
                 name: self._labels[number] for number, name in enumerate(class_names)
             }
+        if self._first_rewritten is not None:
+            text, written = self._first_rewritten
+            summary["rewritten"] = self._rewritten
+            summary["first_rewritten"] = f"{show(text, 60)} as {show(written, 60)}"
         for side in self._lengths:
             summary[side] = self._summary_of_side(side)
         return summary
@@ -144,6 +157,16 @@ def remarks(stats: Mapping[str, Any]) -> Iterator[str]:
             total = sum(dropped.values())
             reasons = dropped_sentence(dropped, counted.get("first_dropped", {}))
             yield f"note: dropped {total} of {counted['rows']} rows of {split}: {reasons}"
+
+    for split, counted in stats["splits"].items():
+        if counted.get("rewritten"):
+            yield (
+                f"warning: of the {counted['pairs']} targets of {split} {counted['rewritten']} are "
+                "written otherwise by their own tokens, so that a right answer counts as wrong, "
+                f"the first {counted['first_rewritten']}; choose lowercase, normalization and kind "
+                "of data.target_tokenizer so that they keep the text, or change the text itself "
+                "beforehand"
+            )
 
     for split, counted in stats["splits"].items():
         for side, size in stats["vocabulary"].items():

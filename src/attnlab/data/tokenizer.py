@@ -6,11 +6,12 @@ import itertools
 import json
 import os
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tokenizers
@@ -31,6 +32,16 @@ NUMBERED = "<unk:{}>"  # the name of the first, second, ... unknown word of a so
 Words = Sequence[Sequence[str]]
 """Of each source its numbered unknown words, in their order."""
 Ids = Sequence[int] | NDArray[np.integer]
+
+
+class Surface(NamedTuple):
+    """What a token stands for in a text. starts_word: whether white space is before it."""
+
+    text: str
+    starts_word: bool = True
+
+
+UNKNOWN_SURFACE = Surface(SPECIAL_TOKENS[UNK])
 
 
 @contextmanager
@@ -73,7 +84,9 @@ class Tokenizer:
         # Whether tokens at the start of a word begin with WORD_START, which decoding takes away.
         decoder = json.loads(backend.to_str())["decoder"]
         self._marked = WORD_START in json.dumps(decoder, ensure_ascii=False)
-        self._lowercases = '"Lowercase"' in json.dumps(json.loads(backend.to_str())["normalizer"])
+        normalizer = json.dumps(json.loads(backend.to_str())["normalizer"])
+        self._lowercases = '"Lowercase"' in normalizer
+        self._takes_apart = '"NFD"' in normalizer or '"NFKD"' in normalizer
 
     @property
     def size(self) -> int:
@@ -135,17 +148,13 @@ class Tokenizer:
                 found.append({})
                 continue
             surfaces = self.surfaces(text)
-            (offsets,) = self.offsets([text])
-            found.append(
-                {place: self._word(surfaces[place], text, offsets[place]) for place in places}
-            )
+            found.append({place: self._word(surfaces[place]) for place in places})
         return found
 
-    def _word(self, surface: str, text: str, offsets: tuple[int, int]) -> str:
+    def _word(self, surface: Surface) -> str:
         """A word of a text in the form of a token."""
-        word = surface.lower() if self._lowercases else surface
-        starts = offsets[0] == 0 or text[offsets[0]].isspace() or text[offsets[0] - 1].isspace()
-        return self._as_token(word) if starts else word
+        word = surface.text.lower() if self._lowercases else surface.text
+        return self._as_token(word) if surface.starts_word else word
 
     def _first_ones(self, unknown: list[dict[int, str]]) -> Words:
         """The different unknown words of each text in their order, as many as are numbered."""
@@ -166,16 +175,22 @@ class Tokenizer:
         return [encoding.offsets for encoding in encodings]
 
     def decode(
-        self, ids: Ids, unknown: Sequence[str] | None = None, numbered: Sequence[str] = ()
+        self,
+        ids: Ids,
+        unknown: Sequence[Surface] | None = None,
+        numbered: Sequence[str] = (),
     ) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.
+
+        Characters that the tokenizer takes apart (NFD) are put together again, as texts are
+        written: jamo to syllables.
 
         Args:
             unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
             numbered: what `<unk:1>`, `<unk:2>`, ... read, of the source, as `numbered_words` gives
                 them; one that the source does not have reads `<unk>`.
         """
-        words = itertools.repeat(SPECIAL_TOKENS[UNK]) if unknown is None else iter(unknown)
+        words = itertools.repeat(UNKNOWN_SURFACE) if unknown is None else iter(unknown)
         tokens = []
         for i in map(int, ids):
             if i in (PAD, BOS, EOS):
@@ -184,15 +199,16 @@ class Tokenizer:
                 number = i - EOS - 1
                 is_there = number < len(numbered)
                 tokens.append(numbered[number] if is_there else self._as_token(SPECIAL_TOKENS[UNK]))
+            elif i == UNK:
+                tokens.append(self._surface_token(next(words)))
             else:
-                tokens.append(self._as_token(next(words)) if i == UNK else self._token(i))
+                tokens.append(self._token(i))
 
-        if self._decoder is None:
-            return " ".join(tokens)
-        return self._decoder.decode(tokens)
+        text = " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
+        return unicodedata.normalize("NFC", text) if self._takes_apart else text
 
-    def surfaces(self, text: str) -> list[str]:
-        """The characters of the text that each token stands for, without surrounding white space.
+    def surfaces(self, text: str) -> list[Surface]:
+        """What each token stands for in the text, without surrounding white space.
 
         A token reaches to where the next one starts: its offsets miss what normalisation put
         together.
@@ -202,8 +218,15 @@ class Tokenizer:
         surfaces = []
         for (start, end), next_start in zip(offsets, starts[1:], strict=True):
             span = text[start : max(end, next_start)]
-            surfaces.append(span.strip() or span)  # a token may be white space itself
+            starts_word = start == 0 or span[:1].isspace() or text[start - 1].isspace()
+            # A token may be white space itself.
+            surfaces.append(Surface(span.strip() or span, starts_word))
         return surfaces
+
+    def _surface_token(self, surface: Surface) -> str:
+        """What stands for an unknown token, in the form of a token."""
+        token = self._as_token(surface.text)
+        return token if surface.starts_word else token.removeprefix(WORD_START)
 
     def _as_token(self, word: str) -> str:
         """A word in the form of a token, as the decoder takes it."""

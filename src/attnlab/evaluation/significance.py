@@ -70,6 +70,8 @@ def resampled_sums(
 
     statistics: arrays (N, K), each with a K of its own. Returns an array (B, K) for each.
     """
+    if not statistics:
+        return []
     sentences = len(statistics[0])
     equal_chances = np.full(sentences, 1 / sentences)
     chunks: list[list[NDArray[np.float64]]] = [[] for _ in statistics]

@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -218,18 +218,20 @@ def evaluate_and_track(
     check_replaceable("paths.evaluation", into, EVALUATION)
     run_folder = run_folder_of_evaluation(experiment, model)
     run_folder.mkdir(parents=True, exist_ok=True)
+    opened = experiment.task.open_data(data)
     experiment.task.check_same_tokens(model, data)  # before MLflow has a run of it
 
-    record = _record_of_run(experiment, model, data, run_folder)
+    record = _record_of_run(experiment, model, opened, run_folder)
     tracking, job = experiment.tracking, current_job()
     if tracker_was_there:
         tracking = tracking.that_only_warns()
-    is_cached = cached is not None and (cached / "metrics.json").is_file()
     runs_folder = experiment.paths.runs_folder
-    with (
-        experiment_lock(run_folder),
-        tracking.start(runs_folder, run_folder, record, is_cached) as run,
-    ):
+    with ExitStack() as held:
+        held.enter_context(experiment_lock(run_folder))
+        # Another process may have made it meanwhile.
+        is_cached = cached is not None and (cached / "metrics.json").is_file()
+        started = tracking.start(runs_folder, run_folder, record, is_cached)
+        run = held.enter_context(started)
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if cached is None:
@@ -248,13 +250,14 @@ def evaluate_and_track(
     log.info("test split: %s; all of it in %s", " · ".join(shown), into)
 
 
-def _record_of_run(experiment: Experiment, model: Path, data: Path, run_folder: Path) -> RunRecord:
+def _record_of_run(
+    experiment: Experiment, model: Path, data: Prepared, run_folder: Path
+) -> RunRecord:
     """What the tracker is told of the run that an evaluation goes to."""
     identity = read_facts(model).identity
     is_of_training = run_folder.name == identity
     name = None if is_of_training else name_of_run(experiment, model)
-    opened = experiment.task.open_data(data)
-    return record_of(experiment, config_of_run(experiment, model), identity, opened, name)
+    return record_of(experiment, config_of_run(experiment, model), identity, data, name)
 
 
 def _log_evaluation(

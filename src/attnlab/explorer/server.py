@@ -195,6 +195,11 @@ def application(
             return error_response("the request must have the content type application/json", 415)
         try:
             body = await request.json()
+        except ValueError:
+            return error_response("the request must be JSON", 400)
+        if not isinstance(body, dict):
+            return error_response("the request must be a JSON object", 400)
+        try:
             return JSONResponse(await run_in_threadpool(answer, name, body))
         except ValidationError as error:
             return error_response(describe_first(error), 400)

@@ -279,7 +279,8 @@ def _by_how_much(verdicts: Sequence[_Verdict], is_of_all: bool) -> str:
     if len(verdicts) <= _MOST_NAMED:
         return _listed([_gain(verdict) for verdict in verdicts])
     if is_of_all:
-        return f"all {len(verdicts)} others; the nearest is {_gain(verdicts[0])}"
+        nearest = min(verdicts, key=lambda verdict: abs(verdict.gain))
+        return f"all {len(verdicts)} others; the nearest is {_gain(nearest)}"
     named = [_gain(verdict) for verdict in verdicts[:_MOST_NAMED]]
     return _listed([*named, f"{len(verdicts) - _MOST_NAMED} more"])
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from attnlab.evaluation.measures import COSTS, Measure
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, finite
 from attnlab.plots.charts import CHART_STYLE, Style, inline, swatch
 from attnlab.plots.curves import ranges_without
 from attnlab.plots.heat_map import HeatMap
@@ -63,7 +63,8 @@ def write_comparison(
     disputed = disagreement(findings, sentences)
     content = _content(compared, findings, factors, disputed, into, mlflow)
     page = render("comparison.html", content, "attnlab.report")
-    record = json.dumps(_record(findings, factors, disputed), ensure_ascii=False, indent=2)
+    found = finite(_record(findings, factors, disputed))
+    record = json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False)
     with atomic_folder(into) as folder:
         for name, figure in figure_files(findings, factors).items():
             (folder / name).write_bytes(figure)

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -130,8 +130,16 @@ class Run:
     @property
     def has_outbox(self) -> bool:
         """Whether files wait for their upload."""
+        return any(True for _ in self.outbox_files())
+
+    def outbox_files(self) -> Iterator[Path]:
+        """The files that wait for their upload, in their order; not those being written."""
         outbox = self.folder / OUTBOX
-        return any(path.is_file() for path in outbox.rglob("*"))
+        for path in sorted(outbox.rglob("*")):
+            inside = path.relative_to(outbox)
+            is_being_written = any(part.startswith(".") for part in inside.parts)
+            if path.is_file() and not is_being_written:
+                yield path
 
     @property
     def is_described(self) -> bool:

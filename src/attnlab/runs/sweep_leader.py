@@ -116,7 +116,9 @@ def lead_sweep(
                 with run or start_run(of_sweep.that_only_warns()) as last:
                     if error is not None and not isinstance(error, Exception):
                         raise error
-                    _close(last, folder, part, record, runs_folder, tracking, error)
+                    # Jobs that nobody waited for may have ended in an earlier start.
+                    closed = part if launcher.waits else folder.part(range(record.points))
+                    _close(last, folder, closed, record, runs_folder, tracking, error)
         if error is not None:
             raise error
 

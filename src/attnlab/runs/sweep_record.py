@@ -74,7 +74,7 @@ class SweepRecord:
     def compare_command(self) -> str:
         """The command that compares its points, for a shell."""
         # Where the records and the runs are is not to be found in the records.
-        places = [text for text in self.overrides if text.startswith(_PLACES)]
+        places = [unquoted(text) for text in self.overrides if text.startswith(_PLACES)]
         return f"{pipeline_command('compare')} {shlex.join([f'sweep={self.identity}', *places])}"
 
 
@@ -281,12 +281,21 @@ def choices_of(overrides: Iterable[str], varies: Iterable[str]) -> dict[str, str
     """What the overrides of one point choose for the keys that vary, as text without quotes."""
     chosen = {}
     for text in overrides:
-        key, _, value = text.partition("=")
-        quote = value[:1]
-        if len(value) > 1 and quote in ("'", '"') and value[-1] == quote:
-            value = value[1:-1].replace(f"\\{quote}", quote)
+        key, _, value = unquoted(text).partition("=")
         chosen[key.lstrip("+~")] = value
     return {key: chosen[key] for key in varies if key in chosen}
+
+
+def unquoted(override: str) -> str:
+    """An override without the quotes that Hydra's grammar wants around its value.
+
+    Commands without Hydra, as compare.py, take the value as it is.
+    """
+    key, equals, value = override.partition("=")
+    quote = value[:1]
+    if len(value) > 1 and quote in ("'", '"') and value[-1] == quote:
+        value = value[1:-1].replace(f"\\{quote}", quote)
+    return f"{key}{equals}{value}"
 
 
 def name_of(choices: Mapping[str, str]) -> str:

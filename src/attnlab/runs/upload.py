@@ -215,11 +215,8 @@ def _upload_artifacts(client: MlflowClient, run: Run) -> None:
     """Upload each file of the outbox and remove it there."""
     run_id = _uploaded(run).run_id
     outbox = run.folder / OUTBOX
-    for path in sorted(outbox.rglob("*")):
+    for path in run.outbox_files():
         inside = path.relative_to(outbox)
-        is_being_written = any(part.startswith(".") for part in inside.parts)
-        if is_being_written or not path.is_file():
-            continue
         place = image_place(inside)
         if place is None:
             folder = inside.parent.as_posix()

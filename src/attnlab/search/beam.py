@@ -11,6 +11,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
+from attnlab.errors import ExperimentError
 from attnlab.model.fast.packed import PackedWeights
 from attnlab.search.search import (
     Forced,
@@ -183,6 +184,11 @@ class BeamSearch(Search):
                 tokens = tokens[going_on]
                 weights = None if weights is None else weights[going_on]
 
+        if not all(found):
+            raise ExperimentError(
+                "the search found no hypothesis, as the model's scores are no numbers; its "
+                "training has diverged, or an intervention's temperature is too small"
+            )
         # 7. More than K may have ended, several of them at once: return the best.
         return [self._best(hypotheses, with_attention) for hypotheses in found]
 

@@ -232,9 +232,9 @@ class MeasuredRows:
         if not ours or not theirs:
             return None
         of_sentences = self._sentences.of_difference(measure, more, less)
-        if self._paired or self.model_of(more) == self.model_of(less):
+        if self._are_paired(more, less):
             paired = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
-            return paired_difference(paired, of_sentences)
+            return paired_difference(paired, of_sentences) if paired else None
         return independent_difference(list(ours.values()), list(theirs.values()), of_sentences)
 
     def distances_by_seed(self, system: str, measure: str) -> dict[int, float]:
@@ -263,12 +263,21 @@ class MeasuredRows:
         return None if found is None else math.sqrt(found.variance)
 
     def value_of_difference(self, more: str, less: str | float, measure: str) -> float | None:
-        """The difference itself; None where no seed learnt."""
-        ours = list(self.by_seed(more, measure).values())
-        theirs = [less] if not isinstance(less, str) else self.by_seed(less, measure).values()
+        """The difference itself, over the seeds that `difference` takes; None where none learnt."""
+        ours = self.by_seed(more, measure)
+        if not isinstance(less, str):
+            return float(np.mean(list(ours.values()))) - less if ours else None
+        theirs = self.by_seed(less, measure)
+        if self._are_paired(more, less):
+            ours = {seed: value for seed, value in ours.items() if seed in theirs}
+            theirs = {seed: theirs[seed] for seed in ours}
         if not ours or not theirs:
             return None
-        return float(np.mean(ours) - np.mean(list(theirs)))
+        return float(np.mean(list(ours.values())) - np.mean(list(theirs.values())))
+
+    def _are_paired(self, more: str, less: str) -> bool:
+        """Whether differences of two systems are taken seed by seed."""
+        return self._paired or self.model_of(more) == self.model_of(less)
 
     def scatters(self, more: str, less: str | float, measure: str) -> bool:
         """Whether seeds of any of the two differ."""

@@ -45,6 +45,10 @@ class Edit:
             places += pair
         if any(not 0 <= place < length for place in places):
             raise ExperimentError(f"edit: swap and drop must name positions below {length}")
+        if self.before < 0 or self.behind < 0:
+            raise ExperimentError(
+                f"edit: before and behind must be at least 0, got {self.before} and {self.behind}"
+            )
 
     def apply(self, ids: Sequence[int]) -> list[int]:
         """The ids of a source after the swaps and drops."""

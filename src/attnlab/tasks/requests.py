@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, show
 from attnlab.model.attention.intervention import Intervention
 
 BATCH_SIZE = 64
@@ -61,6 +61,8 @@ def windows(items: Iterable[Any], batch_size: int) -> Iterator[list[Any]]:
 
     Where a batch holds one item, each is alone in its list.
     """
+    if isinstance(items, str):
+        raise TypeError(f"texts must be a list of texts, got one text, {show(items, 60)}")
     remaining = iter(items)
     size = WINDOW * batch_size if batch_size > 1 else 1
     while window := list(itertools.islice(remaining, size)):

@@ -38,10 +38,18 @@ def device_in_turn(count: int) -> int:
     count: devices that this process sees.
     """
     if not _OWN:
-        folder = Path(tempfile.gettempdir()) / f"attnlab-devices-{getpass.getuser()}"
+        folder = Path(tempfile.gettempdir()) / f"attnlab-devices-{_user()}"
         folder.mkdir(exist_ok=True)
         _OWN.append(free_device(names_of_devices(count), folder))
     return _OWN[0].index
+
+
+def _user() -> str:
+    """The name of the user; the number where it has none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def own_device() -> int | None:

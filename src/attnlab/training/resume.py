@@ -91,7 +91,8 @@ def random_states() -> dict[str, Any]:
     version, internal, gauss = random.getstate()
     algorithm, keys, *rest = np.random.get_state(legacy=True)
     numpy_keys = torch.from_numpy(np.asarray(keys, dtype=np.int64))
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    # Of the own device alone: a resumed training may see more of them, or others.
+    cuda = [torch.cuda.get_rng_state()] if torch.cuda.is_initialized() else []
     return {
         "python": [version, list(internal), gauss],
         "numpy": [algorithm, numpy_keys, *rest],
@@ -109,8 +110,11 @@ def restore_random_states(states: dict[str, Any]) -> None:
     np.random.set_state((algorithm, keys.numpy().astype(np.uint32), *rest))
 
     torch.set_rng_state(states["torch"])
-    if states["cuda"]:
-        torch.cuda.set_rng_state_all(states["cuda"])
+    cuda = states["cuda"]
+    if cuda and torch.cuda.is_available():
+        # Earlier versions saved those of all devices.
+        own = torch.cuda.current_device() if len(cuda) > 1 else 0
+        torch.cuda.set_rng_state(cuda[min(own, len(cuda) - 1)])
 
 
 def _means(module: pl.LightningModule) -> dict[str, dict[str, Tensor]]:

@@ -48,6 +48,7 @@ class SpeedCounters(pl.Callback):
         }
         self._since = (0.0, 0.0)  # processor time and wall clock when the seconds were last updated
         self._phase = "training"
+        self._logged_step = 0
         self._with_children = True
 
     def state_dict(self) -> dict[str, Any]:
@@ -63,6 +64,7 @@ class SpeedCounters(pl.Callback):
         self._with_children = trainer.world_size == 1
         reset_peaks()
         self._since = self._now()
+        self._logged_step = trainer.global_step
         # Other callbacks draw now; training begins with its first batch.
         self._phase = "validation"
 
@@ -86,7 +88,10 @@ class SpeedCounters(pl.Callback):
         self._sentences += len(batch)
         if isinstance(batch, Batch):
             self._tokens += batch.num_target_tokens
-        if trainer.global_step % self._every == 0 and trainer.is_global_zero:
+        # With `accumulate` several parts end in one step, which only the last of them completes.
+        is_new = trainer.global_step > self._logged_step
+        if is_new and trainer.global_step % self._every == 0 and trainer.is_global_zero:
+            self._logged_step = trainer.global_step
             for logger in trainer.loggers:
                 logger.log_metrics(self._counters(), step=trainer.global_step - 1)
 

@@ -503,3 +503,62 @@ def test_card_of_a_dataset_says_the_separator_and_the_configuration(tmp_path: Pa
         ExperimentError, match="sets options of `datasets` that attnlab does not read: quotechar="
     ):
         RawData(None, tmp_path, "quoted", None, COLUMNS, Format())
+
+
+GRUESSE = "schöne Grüße aus Köln"
+
+
+@pytest.mark.parametrize("encoding", ["cp949", "latin-1", "cp1252", "utf-16"])
+def test_utf_8_is_refused_under_another_encoding(encoding: str, read: Read) -> None:
+    files = {"train.de": f"{GRUESSE}\n".encode(), "train.en": b"greetings\n"}
+    sentence = refusal(read, files, encoding=encoding)
+    assert f"train.de is written in UTF-8, but data.encoding says {encoding}" in sentence
+    assert f"`iconv -f {encoding} -t utf-8`" in sentence
+
+
+def test_ascii_is_refused_as_utf_16_and_read_as_anything_else(read: Read) -> None:
+    files = {"train.tsv": b"de\ten\na\tb\nc\td\n"}
+    assert "train.tsv is written in UTF-8" in refusal(read, files, encoding="utf-16-le")
+    assert read(files, encoding="cp949") == (AB, [])
+
+
+@pytest.mark.parametrize("encoding", ["cp949", "euc-kr", "utf-16", "utf-16-le", "utf-32"])
+def test_text_in_the_encoding_that_is_given_is_read(encoding: str, read: Read) -> None:
+    lines = "de\ten\n나는 학생입니다\tI am a student\n"
+    pairs, notes = read({"train.tsv": lines.encode(encoding)}, encoding=encoding)
+    assert (pairs, notes) == ([("나는 학생입니다", "I am a student")], [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_named(encoding: str, read: Read) -> None:
+    files = {"train.tsv": "de\ten\nHello\tHallo\n".encode(encoding)}
+    sentence = refusal(read, files)
+    assert "seems to be UTF-16 without a byte order mark" in sentence
+    assert sentence.endswith(f"choose data.encoding={encoding}")
+    assert read(files, encoding=encoding) == ([("Hello", "Hallo")], [])
+
+
+def test_utf_32_is_not_taken_for_utf_16(read: Read) -> None:
+    files = {"train.tsv": "de\ten\nHello\tHallo\n".encode("utf-32")}
+    assert refusal(read, files).endswith("the mark of UTF-32; choose data.encoding=utf-32")
+
+
+def test_header_in_another_order_than_the_config_has_is_refused(read: Read) -> None:
+    files = {"train.tsv": b"DE\tEN\nHallo\tHi\n"}
+    sentence = refusal(read, files, columns=["en", "de"])
+    assert "line 1: the header has DE, EN, but data.columns says en, de" in sentence
+
+
+def test_quotes_of_pandas_in_a_tsv_are_said(read: Read) -> None:
+    content = b'de\ten\nHallo\tHi\n"Er sagte ""hallo""."\tHe said hello.\n'
+    pairs, (note,) = read({"train.tsv": content})
+    assert pairs[1] == ('"Er sagte ""hallo""."', "He said hello.")
+    assert "1 row(s) have a cell in quotation marks with doubled ones in it" in note
+    assert note.endswith("the first line 3")
+
+
+def test_mark_before_a_quoted_field_of_a_concatenated_csv_is_none_of_the_text(read: Read) -> None:
+    content = b'de,en\na,b\n\xef\xbb\xbf"de","en"\n"c","d"\n'
+    pairs, (note,) = read({"train.csv": content})
+    assert pairs == AB
+    assert "repeat the header" in note

@@ -74,3 +74,17 @@ def test_tree_of_a_greedy_model_takes_its_length_limit(character_translator):
     greedy = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 3}
     tree = beam(character_translator(search=greedy), "May 13")
     assert max(each["length"] for each in tree["hypotheses"]) <= 3
+
+
+def test_beam_may_be_smaller_than_the_models_own_list(character_translator):
+    search = {"_target_": "attnlab.search.beam.BeamSearch", "size": 5, "n_best": 3, "max_length": 8}
+    tree = beam(character_translator(search=search), "May 13", {"beam": 2})
+    assert tree["size"] == 2
+    assert len(tree["hypotheses"]) == 2
+
+
+def test_beam_wider_than_the_vocabulary_is_drawn(character_translator):
+    ours = character_translator()
+    size = 20
+    tree = beam(ours, "May 13", {"beam": size, "max_length": 3})
+    assert len(tree["hypotheses"]) == size

@@ -55,10 +55,11 @@ def test_hypothesis_text_handles_punctuation_and_spaces():
     text = "  Zürich, isn't  ok"  # ▁ ▁ ▁Zürich , ▁isn ' t ▁ ▁ok
     source = padded(source_tokenizer, text, "post")
     words = source_tokenizer.surfaces(text)
-    assert [word for word in words if word.strip()] == ["Zürich", ",", "isn", "'", "t", "ok"]
+    written = [word.text for word in words]
+    assert [word for word in written if word.strip()] == ["Zürich", ",", "isn", "'", "t", "ok"]
     for word in ("Zürich", "isn", "ok"):
         weights = torch.zeros(1, len(source))
-        weights[0, words.index(word)] = 1.0
+        weights[0, written.index(word)] = 1.0
         to_text = HypothesisText(source_tokenizer, target_tokenizer, replace_unknown=True)
         assert to_text(Hypothesis([UNK], 0.0, False, weights), source, text) == word
 
@@ -87,3 +88,13 @@ def test_hypothesis_text_keeps_a_literal_unk_of_the_source():
     to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
     hypothesis = Hypothesis([*ids_of(tokenizer, ["a", "b"]), UNK], 0.0, False, torch.ones(3, 2))
     assert to_text(hypothesis, torch.tensor([UNK, EOS]), "<unk>") == "a b <unk>"
+
+
+@pytest.mark.parametrize("text", ['He said "Xyz" to me.', "(new) words", "isn't"])
+def test_copied_words_stand_beside_punctuation_as_in_the_source(text):
+    tokenizer, _ = tokenizers("punctuation")
+    source = padded(tokenizer, text, "post")
+    length = len(tokenizer.encode_ids([text])[0])
+    to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
+    copied = Hypothesis([UNK] * length, 0.0, False, torch.eye(length, len(source)))
+    assert to_text(copied, source, text) == text

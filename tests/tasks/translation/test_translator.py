@@ -50,6 +50,11 @@ def test_list_gives_the_answers_of_its_texts_in_their_order(translator, monkeypa
     assert ours([]) == []
 
 
+def test_stream_of_one_text_is_refused_and_not_read_letter_by_letter(translator):
+    with pytest.raises(TypeError, match="texts must be a list of texts, got one text, 'Guten Tag'"):
+        list(translator().stream("Guten Tag"))
+
+
 @pytest.mark.parametrize(("batch_size", "ahead"), [(3, 6), (1, 1)])
 def test_stream_reads_no_farther_than_its_window(translator, monkeypatch, batch_size, ahead):
     monkeypatch.setattr(requests, "WINDOW", 2)

@@ -6,6 +6,7 @@ Errors name the file and the line.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -24,7 +25,11 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 """Suffixes of packed files that are read as they are."""
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_UTF_32_MARKS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _SCANNED_FOR_LINE_ENDS = 1 << 16
+_SCANNED_FOR_ENCODING = 1 << 16  # bytes
+# So many characters beyond ASCII that are valid UTF-8 are no chance in another encoding.
+_CLEARLY_UTF_8 = 4
 
 
 def unpacked_name(name: str) -> str:
@@ -61,6 +66,8 @@ def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[
     that is damaged, or a file whose only line ends are carriage returns.
     """
     with faults_of(place):
+        if encoding is not None:
+            _check_is_not_utf_8(path, place, encoding)
         try:
             with (
                 open_bytes(path) as binary,
@@ -69,6 +76,8 @@ def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[
                 first = text.readline().removeprefix(BYTE_ORDER_MARK)
                 _check_line_ends(first, place)
                 _check_is_no_other_file(first, place)
+                if encoding is None:
+                    check_is_not_utf_16(first, place, "choose data.encoding=")
                 if first:
                     yield first
                 yield from text
@@ -91,6 +100,46 @@ def faults_of(place: str) -> Iterator[None]:
         reason = said.strip() or type(error).__name__
         first_line = reason.splitlines()[0].rstrip(".")
         raise ExperimentError(f"{place} cannot be read: {first_line}") from error
+
+
+def _check_is_not_utf_8(path: Path, place: str, encoding: str) -> None:
+    """Raise ExperimentError for a file in UTF-8 where the config names another encoding.
+
+    Another one would read it without an error, as other characters.
+    """
+    if codecs.lookup(encoding).name.startswith("utf-8"):
+        return
+    with open_bytes(path) as file:
+        start = file.read(_SCANNED_FOR_ENCODING)
+    if start.startswith((*_UTF_16_MARKS, *_UTF_32_MARKS)):
+        return
+    try:
+        text, _ = codecs.utf_8_decode(start, "strict", False)  # a character may go on behind it
+    except UnicodeDecodeError:
+        return
+    is_wide = codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
+    beyond_ascii = sum(character > "\x7f" for character in text)
+    if beyond_ascii >= _CLEARLY_UTF_8 or (is_wide and "\0" not in text and text.strip()):
+        raise ExperimentError(
+            f"{place} is written in UTF-8, but data.encoding says {encoding}, for all files; leave "
+            f"data.encoding out, and convert the files that are in {encoding}, as `iconv -f "
+            f"{encoding} -t utf-8` does"
+        )
+
+
+def check_is_not_utf_16(first: str, place: str, remedy: str) -> None:
+    """Raise ExperimentError where a first line, read as UTF-8, is UTF-16 without a mark.
+
+    remedy: what to do, which the encoding's name ends.
+    """
+    zeros = [i for i, character in enumerate(first) if character == "\0"]
+    if len(first) < 4 or 3 * len(zeros) < len(first):
+        return
+    name = "utf-16-le" if sum(i % 2 for i in zeros) * 2 > len(zeros) else "utf-16-be"
+    raise ExperimentError(
+        f"{place} seems to be UTF-16 without a byte order mark, as every other byte is 0; {remedy}"
+        f"{name}"
+    )
 
 
 def _check_line_ends(first: str, place: str) -> None:
@@ -132,14 +181,16 @@ def _wrong_encoding(path: Path, place: str, encoding: str | None, error: Unicode
             "encoding that the file is written in; null is UTF-8"
         )
     with open_bytes(path) as file:
-        start = file.read(2)
-    if start == b"\x1f\x8b":
+        start = file.read(4)
+    if start[:2] == b"\x1f\x8b":
         return f"{place} is packed with gzip; call it {path.name}.gz"
-    if start == b"PK":
+    if start[:2] == b"PK":
         return f"{place} is a zip archive or a file of Excel; unpack it, or save the table as csv"
-    if start in _UTF_16_MARKS:
+    if start.startswith((*_UTF_16_MARKS, *_UTF_32_MARKS)):
+        name = "utf-32" if start.startswith(_UTF_32_MARKS) else "utf-16"
         return (
-            f"{place} is not UTF-8: it begins with the mark of UTF-16; choose data.encoding=utf-16"
+            f"{place} is not UTF-8: it begins with the mark of {name.upper()}; choose "
+            f"data.encoding={name}"
         )
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):

@@ -98,6 +98,10 @@ class RawData:
                 return names
         return None
 
+    def has_typed_columns(self, split: str) -> bool:
+        """Whether a column of classes holds their numbers, and never their names."""
+        return all(source.has_typed_columns for source in self._splits[split])
+
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)

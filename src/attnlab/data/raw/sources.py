@@ -42,6 +42,10 @@ class Source(Protocol):
     def class_names(self, column: str) -> list[str] | None:
         """The names of the labels 0, 1, ..., where the source knows them."""
 
+    @property
+    def has_typed_columns(self) -> bool:
+        """Whether a column of classes holds their numbers, and never their names."""
+
 
 @dataclass(frozen=True)
 class File:
@@ -73,6 +77,10 @@ class File:
             features = parquet_features(self.path)
         return class_names(features, column)
 
+    @property
+    def has_typed_columns(self) -> bool:
+        return self.kind == "parquet"
+
 
 @dataclass(frozen=True)
 class ParallelFiles:
@@ -90,6 +98,10 @@ class ParallelFiles:
     def class_names(self, column: str) -> list[str] | None:
         return None
 
+    @property
+    def has_typed_columns(self) -> bool:
+        return False
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -103,6 +115,10 @@ class Saved:
 
     def class_names(self, column: str) -> list[str] | None:
         return class_names(self.content.features, column)
+
+    @property
+    def has_typed_columns(self) -> bool:
+        return True
 
 
 def kind_of(name: str, form: Format) -> str | None:

@@ -69,6 +69,7 @@ def read_table(
             seen.header_again(number, is_first=number == 1)
             continue
         if width is None:
+            _check_is_no_other_header(fields, header, place)
             width = header.width_of_rows(fields)
             if width > header.width:
                 seen.empty_end = width - named
@@ -126,8 +127,16 @@ class _Remarkable:
                     "have a space before a quotation mark, which is then a character like others",
                     f"line {number}",
                 )
-        elif all(map(_is_in_quotes, texts)):
-            self._in_quotes += 1
+        else:
+            if any(map(_has_doubled_quotes, texts)):
+                self._add(
+                    "have a cell in quotation marks with doubled ones in it, as pandas and Excel "
+                    "write them, which are characters in tsv; to have them read as quotes, call "
+                    "the file csv and choose data.separator=tab:",
+                    f"line {number}",
+                )
+            if all(map(_is_in_quotes, texts)):
+                self._in_quotes += 1
 
     def sentences(self) -> Iterator[str]:
         """A sentence for each thing that was found, once all rows are read."""
@@ -147,6 +156,12 @@ class _Remarkable:
 
 def _is_in_quotes(text: str) -> bool:
     return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+def _has_doubled_quotes(text: str) -> bool:
+    """Whether a cell is quoted as csv has it: `"say ""hello"" twice"`."""
+    inside = text[1:-1]
+    return _is_in_quotes(text) and '""' in inside and '"' not in inside.replace('""', "")
 
 
 @dataclass(frozen=True)
@@ -204,10 +219,24 @@ def _header(rows: Numbered, columns: Sequence[str] | None) -> _Header | None:
     return _Header(names, nameless, width, is_of_config=False)
 
 
+def _check_is_no_other_header(first: Sequence[str], header: _Header, place: str) -> None:
+    """Raise ExperimentError where the first row names the columns in another order."""
+    if not header.is_of_config or len(first) < 2:
+        return
+    named = [name.strip().casefold() for name in first]
+    wanted = [name.strip().casefold() for name in header.names]
+    if named != wanted and sorted(named) == sorted(wanted):
+        raise ExperimentError(
+            f"{place}, line 1: the header has {', '.join(first)}, but data.columns says "
+            f"{', '.join(header.names)}; leave data.columns out, or give the order of the header"
+        )
+
+
 def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
     """Rows of csv; blank lines between them are skipped."""
     csv.field_size_limit(sys.maxsize)  # rows with too long texts are dropped later, and counted
-    reader = csv.reader(map(_hide_carriage_returns, lines), delimiter=separator, strict=True)
+    whole = map(_without_mark, lines)
+    reader = csv.reader(map(_hide_carriage_returns, whole), delimiter=separator, strict=True)
     last_line = 0
     try:
         for fields in reader:
@@ -223,6 +252,11 @@ def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
             'mark in it as "say ""hello"" twice", or give the file as tsv, where quotation marks '
             "are characters"
         ) from error
+
+
+def _without_mark(line: str) -> str:
+    """The line without a byte order mark before a quotation mark, as in concatenated files."""
+    return line.removeprefix(BYTE_ORDER_MARK) if line[1:2] == '"' else line
 
 
 def _hide_carriage_returns(line: str) -> str:

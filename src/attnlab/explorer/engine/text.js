@@ -73,8 +73,13 @@ export class Tokenizer {
     }
   }
 
-  /** The text; `<pad>`, `<bos>` and `<eos>` are left out. */
+  /** The text; `<pad>`, `<bos>` and `<eos>` are left out. What is taken apart (NFD) is put together again. */
   decode(ids) {
+    const text = this.#joined(ids);
+    return ["nfd", "nfkd"].includes(this.config.normalization) ? text.normalize("NFC") : text;
+  }
+
+  #joined(ids) {
     const unknown = (this.isMarked ? MARK : "") + this.vocabulary[UNK]; // a word by itself
     const real = ids.filter((id) => id !== PAD && id !== BOS && id !== EOS);
     const tokens = real.map((id) => (id === UNK ? unknown : this.vocabulary[id]));

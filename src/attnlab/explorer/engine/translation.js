@@ -146,7 +146,8 @@ export function marks(_, { ids, reference, sure = [], possible = [] }) {
 export function beam(translator, { text, settings = {}, intervene = {}, edit = {} }) {
   const intervention = translator.intervened(intervene);
   const source = readSource(translator, text, edit, intervention);
-  const { size } = searchWith(translator.search, { search: "beam", ...settings });
+  // The model's own search may return more hypotheses than this beam has.
+  const { size } = searchWith(translator.search, { search: "beam", ...settings, n_best: 1 });
   const search = searchWith(translator.search, { search: "beam", ...settings, n_best: size });
   if (search.size > MAX_BEAM_SIZE) throw new Error(`the tree is that of a beam search whose size is at most ${MAX_BEAM_SIZE}`);
 

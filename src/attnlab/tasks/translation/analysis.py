@@ -213,9 +213,12 @@ def _likeliest_tokens(log_probs: Tensor, tokenizer: Tokenizer) -> list[list[list
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
     """The ids of a target, checked to be in the vocabulary.
 
-    Raises ExperimentError for an unknown id.
+    Raises ExperimentError for an unknown id, and for an `<eos>` before the end.
     """
     try:
-        return [translator.target_tokenizer.id_of(token) for token in target]
+        ids = [translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:
         raise ExperimentError(f"target: {error}") from None
+    if EOS in ids[:-1]:
+        raise ExperimentError("target: <eos> must stand at its end alone")
+    return ids

@@ -200,7 +200,8 @@ def beam(
 def _beam_search(translator: Translator, settings: Mapping[str, Any]) -> BeamSearch:
     """The beam search with these settings, which returns all of its hypotheses."""
     settings = {"search": "beam", **settings}
-    size = getattr(translator.search(settings), "size", 1)
+    # The model's own search may return more hypotheses than this beam has.
+    size = getattr(translator.search({**settings, "n_best": 1}), "size", 1)
     search = translator.search({**settings, "n_best": size})
     if not isinstance(search, BeamSearch) or search.size > MAX_BEAM_SIZE:
         raise ExperimentError(

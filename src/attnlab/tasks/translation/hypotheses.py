@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
+from attnlab.batch import EOS, PAD, UNK
 from attnlab.data.prepared import PreparedData, PreparedSplit
-from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.tokenizer import UNKNOWN_SURFACE, Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
 from attnlab.evaluation.edit_alignment import (
     links_of_hypothesis,
@@ -66,8 +66,7 @@ class HypothesisText:
         highest_weights, positions = weights.max(1)
         replacements = []
         for weight, position in zip(highest_weights.tolist(), positions.tolist(), strict=True):
-            replacement = source_words[position] if weight > 0 else SPECIAL_TOKENS[UNK]
-            replacements.append(replacement)
+            replacements.append(source_words[position] if weight > 0 else UNKNOWN_SURFACE)
         return self.target_tokenizer.decode(hypothesis.tokens, replacements, words)
 
 
