@@ -63,6 +63,16 @@ def test_sweep_that_waits_for_no_job_is_closed_after_the_last_one(
     assert "2 of 2 points finished, 0 failed" in note
 
 
+def test_finished_sweep_that_is_given_again_keeps_the_count_of_its_points(lead, client):
+    with lead() as folder:
+        write(folder, 0, "finished")
+        write(folder, 1, "finished")
+    with lead() as folder:  # gives its jobs to Slurm, and does not wait for them
+        pass
+    note = client.get_run(folder.read().run_id).data.tags["mlflow.note.content"]
+    assert "2 of 2 points finished, 0 failed" in note
+
+
 def test_stopped_command_says_that_its_jobs_go_on(lead, capsys):
     with pytest.raises(KeyboardInterrupt), lead():
         raise KeyboardInterrupt

@@ -11,6 +11,7 @@ import torch
 from by_hand import DECODERS, SEEDS, forced, log_prob, written
 
 from attnlab.batch import BOS, EOS, PAD, Padding
+from attnlab.errors import ExperimentError
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
@@ -299,3 +300,11 @@ def test_forced_end_ends_every_hypothesis(searchable):
         for (best,) in search(model, source, mask, forced={1: EOS}):
             assert best.finished
             assert len(best.tokens) <= 1
+
+
+def test_beam_of_a_diverged_model_says_so(searchable):
+    model, source, mask = searchable(SEEDS[0])
+    for parameter in model.output.parameters():
+        torch.nn.init.constant_(parameter, math.nan)
+    with pytest.raises(ExperimentError, match="the model's scores are no numbers"):
+        BeamSearch(size=2, length_penalty=1.0, max_length=4)(model, source, mask)

@@ -99,3 +99,11 @@ def test_job_on_a_cpu_takes_no_device(hardware, monkeypatch):
     monkeypatch.setattr(devices, "_OWN", [])
     hardware().take_turn()
     assert devices.own_device() is None
+
+
+def test_user_without_a_name_has_a_folder_by_its_number(monkeypatch):
+    def nameless():
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(devices.getpass, "getuser", nameless)
+    assert devices._user() == str(os.getuid())

@@ -54,7 +54,7 @@ def sweep(args: argparse.Namespace) -> None:
 
 def status(folder: SweepFolder) -> None:
     """Print a line for each point, and one for the sweep."""
-    from attnlab.runs.sweep_state import state_of
+    from attnlab.runs.sweep_state import FAILED, STOPPED, state_of
 
     state = state_of(folder)
     print(f"sweep {state.record.identity} ({state.record.name})")
@@ -67,7 +67,7 @@ def status(folder: SweepFolder) -> None:
             words.append("Slurm's job {} is {}".format(*point.slurm))
         if point.job is not None:
             words.append(point.job.name)
-            if point.state == point.job.status and point.job.gave_up and point.job.error:
+            if point.state in (FAILED, STOPPED) and point.job.error:
                 words.append(f"({point.job.error})")
         print("  ".join(words).rstrip())
     print(line_of(state))

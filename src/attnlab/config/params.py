@@ -282,11 +282,10 @@ def _data(node: Mapping[str, Any]) -> str | None:
     if is_from_outside and isinstance(source, str) and source.strip("/"):
         return masked(source).rstrip("/").rpartition("/")[2]
 
-    if name == "lesson":
-        size = "_handful" if node.get("handful") else ""
-        return f"{name}{size}_{str(node.get('languages')).replace('-', '_')}"
-
-    part = node.get("split") or node.get("language")
+    if node.get("handful"):
+        name = f"{name}_handful"
+    languages = str(node.get("languages") or "").replace("-", "_")
+    part = node.get("split") or node.get("language") or languages
     if name and part:
         return f"{name}_{part}"
     return name

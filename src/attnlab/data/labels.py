@@ -77,16 +77,15 @@ def _check_names_are_no_numbers(
     written: Mapping[str, Sequence[str | None]], names: Sequence[str]
 ) -> None:
     """Raise ExperimentError where a cell is the name of one class and the number of another."""
+    others = {_NO_LABEL: "no label"}  # than a name: {cell: what it means}
+    for number, name in enumerate(names):
+        if name != str(number):
+            others[str(number)] = f"the number of {name!r}"
     for cell in dict.fromkeys(cell for cells in written.values() for cell in cells):
-        if cell is None or cell not in names:
-            continue
-        number = names.index(cell)
-        means_another = _PLAIN_INTEGER.fullmatch(cell) and int(cell) not in (number, -1)
-        if cell == _NO_LABEL or (means_another and int(cell) < len(names)):
-            meaning = "no label" if cell == _NO_LABEL else f"the number of {names[int(cell)]!r}"
+        if cell in names and cell in others:
             raise ExperimentError(
-                f"data.label: {cell!r} is the name of a label and also {meaning}, for labels are "
-                f"numbered from 0 ({show(list(names))}); give names that are no numbers by "
+                f"data.label: {cell!r} is the name of a label and also {others[cell]}, for labels "
+                f"are numbered from 0 ({show(list(names))}); give names that are no numbers by "
                 "data.label_names, or remove the names from the dataset"
             )
 

@@ -407,9 +407,10 @@ class Seq2Seq(nn.Module):
             if self.decoder.has_history_loss:
                 found.losses.append(self.decoder.history_loss(output, before))
 
-        reading = (
-            stacked(found.readings) if reads_each_step else self._read_all(found.outputs, memory)
-        )
+        if reads_each_step:
+            reading = stacked(found.readings)
+        else:
+            reading = self._read_all(found.outputs, memory)
         loss = self._history_loss(found.losses, mask)
         return Unrolled(reading, found.attention_weights(), loss).with_drawn(found.all_drawn())
 
@@ -458,9 +459,9 @@ class Seq2Seq(nn.Module):
         written: (B,) the tokens that the step read.
         """
         reading = self._read(output, memory)
-        return (
-            self.output.follow(reading, last, written) if self.output.follows_alignment else reading
-        )
+        if not self.output.follows_alignment:
+            return reading
+        return self.output.follow(reading, last, written)
 
     def _read_rows(self, output: StepOutput, memory: Memory, rows: Tensor) -> Reading:
         """What the output reads of a step, for some rows of the batch."""

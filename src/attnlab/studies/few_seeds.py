@@ -71,9 +71,10 @@ def claims_of_two(
     """
     ours = better[_draws(len(better), seeds)]
     theirs = worse[_draws(len(worse), seeds, stream=1)]
+    is_reversed = ours.mean(axis=1) < theirs.mean(axis=1)
     return Claims(
         apart=_shares_apart(ours, theirs, few.differences),
-        reversed=float((ours.mean(axis=1) < theirs.mean(axis=1)).mean()),
+        reversed=float(is_reversed.mean()),
         significant=_share_significant(ours, theirs),
     )
 
@@ -89,7 +90,11 @@ def _shares_apart(
 ) -> list[float]:
     between = np.abs(ours.mean(axis=1) - theirs.mean(axis=1))
     rounding = 1e-9
-    return [float((between >= limit - rounding).mean()) for limit in differences]
+    shares = []
+    for limit in differences:
+        is_apart = between >= limit - rounding
+        shares.append(float(is_apart.mean()))
+    return shares
 
 
 def _share_significant(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float | None:
@@ -97,13 +102,10 @@ def _share_significant(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -
     seeds = ours.shape[1]
     if seeds < FEWEST_FOR_WELCH:
         return None
-    moments = [
-        moment
-        for side in (ours, theirs)
-        for moment in (side.mean(axis=1), side.std(axis=1, ddof=1), seeds)
-    ]
+    one = ours.mean(axis=1), ours.std(axis=1, ddof=1), seeds
+    other = theirs.mean(axis=1), theirs.std(axis=1, ddof=1), seeds
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = stats.ttest_ind_from_stats(*moments, equal_var=False).pvalue
+        p = stats.ttest_ind_from_stats(*one, *other, equal_var=False).pvalue
     return float((p < LEVEL).mean())  # a p of nan is not below
 
 

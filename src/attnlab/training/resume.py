@@ -110,11 +110,8 @@ def restore_random_states(states: dict[str, Any]) -> None:
     np.random.set_state((algorithm, keys.numpy().astype(np.uint32), *rest))
 
     torch.set_rng_state(states["torch"])
-    cuda = states["cuda"]
-    if cuda and torch.cuda.is_available():
-        # Earlier versions saved those of all devices.
-        own = torch.cuda.current_device() if len(cuda) > 1 else 0
-        torch.cuda.set_rng_state(cuda[min(own, len(cuda) - 1)])
+    if states["cuda"]:
+        torch.cuda.set_rng_state(states["cuda"][0])
 
 
 def _means(module: pl.LightningModule) -> dict[str, dict[str, Tensor]]:

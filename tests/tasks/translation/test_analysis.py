@@ -139,3 +139,8 @@ def test_posterior_is_not_offered_as_weights_of_another_sentence(character_trans
     )
     assert with_weights == ["weights", "values", "keys", "state"]
     assert with_posterior == ["values", "keys", "state"]
+
+
+def test_target_whose_end_stands_within_it_is_refused(character_translator):
+    with pytest.raises(ExperimentError, match="target: <eos> must stand at its end alone"):
+        analysis.score(character_translator(), TEXT, [EOS, EOS])

@@ -107,7 +107,8 @@ def _check_is_not_utf_8(path: Path, place: str, encoding: str) -> None:
 
     Another one would read it without an error, as other characters.
     """
-    if codecs.lookup(encoding).name.startswith("utf-8"):
+    name = codecs.lookup(encoding).name
+    if name.startswith("utf-8"):
         return
     with open_bytes(path) as file:
         start = file.read(_SCANNED_FOR_ENCODING)
@@ -117,9 +118,10 @@ def _check_is_not_utf_8(path: Path, place: str, encoding: str) -> None:
         text, _ = codecs.utf_8_decode(start, "strict", False)  # a character may go on behind it
     except UnicodeDecodeError:
         return
-    is_wide = codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
-    beyond_ascii = sum(character > "\x7f" for character in text)
-    if beyond_ascii >= _CLEARLY_UTF_8 or (is_wide and "\0" not in text and text.strip()):
+    is_clearly_utf_8 = sum(character > "\x7f" for character in text) >= _CLEARLY_UTF_8
+    # Line feeds and ASCII have bytes of 0 in these.
+    lacks_zeros = name.startswith(("utf-16", "utf-32")) and "\0" not in text and text.strip()
+    if is_clearly_utf_8 or lacks_zeros:
         raise ExperimentError(
             f"{place} is written in UTF-8, but data.encoding says {encoding}, for all files; leave "
             f"data.encoding out, and convert the files that are in {encoding}, as `iconv -f "
