@@ -61,7 +61,7 @@ class Peer:
 
     @property
     def python(self) -> Path:
-        return PEERS / self.environment / "bin" / "python"
+        return python_of(self.environment)
 
     def job(self, task: str, text: Path, model: Path, **more: Any) -> dict[str, Any]:
         """The job of a runner.
@@ -122,6 +122,12 @@ TRANSFORMERS = (
     Peer("OpenNMT-py Transformer", "opennmt", "opennmt_runner.py", "", False),
 )
 ALL_PEERS = (JOEYNMT, *OPENNMT, *TRANSFORMERS)
+
+
+def python_of(environment: str) -> Path:
+    """The interpreter of a folder under runs/peers."""
+    return PEERS / environment / "bin" / "python"
+
 
 # `experiment=multi30k_bahdanau` is THE configuration. The schedule, Adam's rate and smoothed labels
 # are not what the peers have: the first two cost no time, and smoothing costs attnlab a little.

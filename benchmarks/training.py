@@ -15,11 +15,11 @@ optimiser included, validations left out, and of the tokens only real ones, `<eo
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from arguments import add_only, at_least_one, corpus_parser
-from configuration import ALL_PEERS, CONTESTANTS, WORK, Contestant, Peer
+from configuration import ALL_PEERS, CONTESTANTS, WORK, Peer
 from given_text import prepared_text
 from matrix_products import limit_name, limits
 from process_cost import limit_threads
@@ -34,14 +34,13 @@ LIMITS = "matrix products alone"
 
 
 def train_attnlab(
-    contestant: Contestant, data: Path, prepared: Path, steps: int, warm_up: int
+    name: str, overrides: Sequence[str], prepared: Path, steps: int, warm_up: int
 ) -> Measured:
     """The counters of a training, from the record after the warm-up to the last."""
-    runs = WORK / "attnlab" / slug(contestant.name)
+    runs = WORK / "attnlab" / slug(name)
     cost, _ = run_attnlab(
         "train.py",
-        *contestant.overrides,
-        f"data.path={data.resolve()}",
+        *overrides,
         f"paths.data={prepared}",
         f"paths.runs={runs}",
         "training.max_epochs=null",
@@ -149,8 +148,9 @@ def contestants(
     prepared, text = prepared_text(data)
     every: dict[str, Callable[[], Measured]] = {}
     for contestant in CONTESTANTS:
-        every[contestant.name] = lambda c=contestant: train_attnlab(
-            c, data, prepared, steps, warm_up
+        overrides = (*contestant.overrides, f"data.path={data.resolve()}")
+        every[contestant.name] = lambda name=contestant.name, of=overrides: train_attnlab(
+            name, of, prepared, steps, warm_up
         )  # type: ignore[misc]
     for peer in ALL_PEERS:
         for batching in batchings:

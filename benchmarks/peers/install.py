@@ -1,8 +1,8 @@
 """Makes an environment for each peer under runs/peers, with pinned versions.
 
-    python benchmarks/peers/install.py [--only joeynmt|opennmt]
+    python benchmarks/peers/install.py [--only joeynmt|opennmt|yoyodyne|entmax]
 
-Both take the torch that attnlab is measured with. The older versions that the peers themselves pin
+All take the torch that attnlab is measured with. The older versions that the peers themselves pin
 are ignored (`--no-deps`), and their runners repair what that breaks. Where pip's default build of
 torch is not wanted, set pip's own variables, such as PIP_FIND_LINKS or PIP_INDEX_URL.
 """
@@ -20,10 +20,13 @@ TORCH = "torch==2.13.0"
 # setuptools: the last ones with pkg_resources, which older packages import.
 BUILD = ("setuptools==80.10.2",)
 PEERS = {
+    "entmax": ("entmax==1.3", "entmax"),
     "joeynmt": ("joeynmt==2.3.0", "joeynmt.training"),
     "opennmt": ("OpenNMT-py==3.5.1", "pyonmttok"),
+    "yoyodyne": ("yoyodyne==0.5.27", "yoyodyne.cli.main"),
 }
 NEEDS = {
+    "entmax": ("numpy==2.4.6",),
     "joeynmt": (
         "datasets==5.2.0",
         "importlib_metadata==10.2.0",
@@ -49,6 +52,17 @@ NEEDS = {
         "sentencepiece==0.2.3",
         "six==1.17.0",
         "tensorboard==2.21.0",
+    ),
+    "yoyodyne": (
+        "jsonargparse[signatures]==4.53.0",
+        "lightning==2.6.6",
+        "maxwell==0.2.6",
+        "numpy==2.4.6",
+        "omegaconf==2.3.1",
+        "pyyaml==6.0.3",
+        "rich==15.0.0",
+        "torchmetrics==1.9.0",
+        "wandb==0.31.0",
     ),
 }
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 from composed_variants import part_of, usual_first
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -22,6 +22,12 @@ from attnlab.model.normalisers.hard import Hard
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.normalisers.softmax import Softmax
 from attnlab.model.normalisers.sparsemax import Sparsemax
+from attnlab.model.normalisers.threshold import (
+    squares_by_sorting,
+    sums_by_sorting,
+    threshold_of_squares,
+    threshold_of_sums,
+)
 from attnlab.model.normalisers.top_k import TopK
 
 NAMES = usual_first("normaliser")
@@ -79,11 +85,46 @@ def test_entmax_is_sparsemax_at_2_and_nears_softmax_at_1(z):
 
 
 @given(some_scores)
-def test_both_ways_to_the_threshold_of_entmax_agree(z):
-    """At alpha = 1.5 the scores are sorted; elsewhere Newton's method looks for it."""
-    sorted_ = Entmax(1.5, learned=False)(z)
-    sought = Entmax(1.5 + 1e-12, learned=False)(z)
-    torch.testing.assert_close(sought, sorted_, rtol=0, atol=1e-9)
+def test_entmax_at_one_and_a_half_is_that_of_any_power(z):
+    at_three_halves = Entmax(1.5, learned=False)(z)
+    of_any_power = Entmax(1.5 + 1e-12, learned=False)(z)
+    torch.testing.assert_close(of_any_power, at_three_halves, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sought", "by_sorting"),
+    [(threshold_of_sums, sums_by_sorting), (threshold_of_squares, squares_by_sorting)],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("length", [1, 2, 14, 400, 4000])
+@pytest.mark.parametrize("kind", ["drawn", "equal", "close", "far", "halves", "hidden"])
+def test_newtons_method_and_sorting_find_the_same_threshold(
+    sought, by_sorting, dtype, length, kind
+):
+    places = torch.arange(length)
+    drawn = torch.randn(64, length, generator=torch.Generator().manual_seed(5), dtype=dtype)
+    scores = {
+        "drawn": drawn,
+        "equal": torch.zeros_like(drawn),
+        "close": 1e-3 * drawn,
+        "far": 100 * drawn,
+        "halves": torch.zeros_like(drawn) - 2.0**-places,
+        "hidden": drawn.masked_fill(places > length // 3, -torch.inf),
+    }[kind]
+    x = scores - scores.amax(-1, keepdim=True)
+    rounding = (8 + length) * torch.finfo(dtype).eps  # of the sums over a sorted row
+    torch.testing.assert_close(sought(x), by_sorting(x), rtol=0, atol=rounding)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8, unique=True))
+def test_gradients_of_sparse_weights_are_those_of_their_threshold(values):
+    """Against differences of the weights, away from scores that gain or lose a weight."""
+    z = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    for normaliser in (Sparsemax(), Entmax(1.5, learned=False), Entmax(1.3, learned=False)):
+        with torch.no_grad():
+            nearly_seen = [normaliser(z + shift * torch.eye(len(z))) > 0 for shift in (-0.01, 0.01)]
+            assume(bool((nearly_seen[0] == nearly_seen[1]).all()))
+        assert torch.autograd.gradcheck(normaliser, z, atol=1e-4, eps=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.01, 1.2, 1.5, 1.9, 2.0])

@@ -9,9 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from attnlab.model.normalisers.normaliser import Normaliser, at_least_float32
+from attnlab.model.normalisers.threshold import threshold_of_powers, threshold_of_squares
 
 _LEAST_ALPHA = 1.001
-_MOST_STEPS = 50  # of Newton's method; ten are the rule
 
 
 class Entmax(Normaliser):
@@ -65,11 +65,13 @@ class _Entmax(torch.autograd.Function):
     def forward(ctx: Any, z: Tensor, alpha: Tensor, is_three_halves: bool) -> Tensor:
         x = (alpha - 1) * (z - z.amax(-1, keepdim=True))
         if is_three_halves:
-            weights = (x - _threshold_of_squares(x)).clamp(min=0).square()
+            weights = (x - threshold_of_squares(x)).clamp(min=0).square()
         else:
-            weights = (x - _threshold(x, 1 / (alpha - 1))).clamp(min=0) ** (1 / (alpha - 1))
+            power = 1 / (alpha - 1)
+            weights = (x - threshold_of_powers(x, power)).clamp(min=0) ** power
         weights = weights / weights.sum(-1, keepdim=True)  # tau is right up to rounding
         ctx.save_for_backward(weights, alpha)
+        ctx.is_three_halves = is_three_halves
         return weights
 
     @staticmethod
@@ -77,8 +79,11 @@ class _Entmax(torch.autograd.Function):
         weights, alpha = ctx.saved_tensors
         # 1. By the scores: diag(s) - s s^T / sum(s) with s_i = w_i^(2 - alpha) where w_i > 0
         # (Peters et al. 2019, section 3).
-        seen = weights > 0
-        s = torch.where(seen, weights, 1) ** (2 - alpha) * seen
+        if ctx.is_three_halves:
+            s = weights.sqrt()
+        else:
+            seen = weights > 0
+            s = torch.where(seen, weights, 1) ** (2 - alpha) * seen
         share = s / s.sum(-1, keepdim=True)
         of_scores = s * gradient - share * (s * gradient).sum(-1, keepdim=True)
         if not ctx.needs_input_grad[1]:
@@ -89,40 +94,3 @@ class _Entmax(torch.autograd.Function):
         of_each = (weights - share) / (alpha - 1) ** 2
         of_each = of_each + (surprise - share * surprise.sum(-1, keepdim=True)) / (alpha - 1)
         return of_scores, (gradient * of_each).sum(), None
-
-
-def _threshold_of_squares(x: Tensor) -> Tensor:
-    """tau (..., 1) with sum_i [x_i - tau]_+^2 = 1, for x (..., S) whose greatest is 0.
-
-    Peters et al. 2019, algorithm 2.
-    """
-    # No weight is left below -1; the mean of what is seen must stay finite.
-    ordered = x.clamp(min=-1).sort(-1, descending=True).values
-    k = torch.arange(1, x.shape[-1] + 1, device=x.device, dtype=x.dtype)
-    mean = ordered.cumsum(-1) / k
-    scatter = ordered.square().cumsum(-1) - k * mean.square()
-    tau = mean - ((1 - scatter) / k).clamp(min=0).sqrt()
-    size = (tau <= ordered).sum(-1, keepdim=True)
-    return tau.gather(-1, size - 1)
-
-
-def _threshold(x: Tensor, power: Tensor) -> Tensor:
-    """tau (..., 1) with sum_i [x_i - tau]_+^power = 1, for x (..., S) whose greatest is 0.
-
-    power: at least 1. The sum falls in tau, and ever less steeply, so that Newton's method comes
-    from below and never oversteps.
-    """
-    tau = torch.full_like(x[..., :1], -1)
-    nearest = torch.finfo(x.dtype).eps
-    for _ in range(_MOST_STEPS):
-        left = (x - tau).clamp(min=0)
-        seen = left > 0
-        one_power_less = torch.where(seen, left, 1) ** (power - 1) * seen
-        excess = (one_power_less * left).sum(-1, keepdim=True) - 1
-        step = excess / (power * one_power_less.sum(-1, keepdim=True))
-        tau = tau + step
-        # A CUDA graph cannot go by what it finds; steps at the threshold do not leave it.
-        is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
-        if not is_captured and not (step > nearest).any():
-            break
-    return tau
