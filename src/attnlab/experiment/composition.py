@@ -60,6 +60,29 @@ def check(config: DictConfig) -> Experiment:
     """
     check_choices_are_found_once(config)
     values, written = _plain_and_written(config)
+    _refuse_passwords(written)
+
+    task: Task[Any] = bind(values.get("task"), Task, "task")
+    check_task(task, values.get("model"))
+    bound = _bound_sections(config, values, task)
+    _settle_precision(bound, values, written)
+    _refuse_environment_in_model(written)
+
+    # A fault of the museum of mistakes may be in the training or in the evaluation.
+    task = bound["task"] = with_fault(task, bound["model"])
+    problems = [*task.check(bound), *_metric_problems(task, bound["metrics"])]
+    problems += _trainer_problems(values)
+    if problems:
+        raise ExperimentError(problems)
+    _check_extensions(bound, task)
+
+    _check_size(bound, task)
+    if foreign_modules(values["model"]):
+        _try_model(task, bound)
+    return Experiment(**bound, config=written, values=values, choices=choices_of(config))
+
+
+def _refuse_passwords(written: Mapping[str, Any]) -> None:
     passwords = [place for place, value in leaves(written) if holds_password(value)]
     if passwords:
         raise ExperimentError(
@@ -67,46 +90,67 @@ def check(config: DictConfig) -> Experiment:
             "config; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or "
             "MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
         )
-    task: Task[Any] = bind(values.get("task"), Task, "task")
-    check_task(task, values.get("model"))
-    trainer = values.get("trainer")
-    of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
+
+
+def _bound_sections(
+    config: DictConfig, values: Mapping[str, Any], task: Task[Any]
+) -> dict[str, Any]:
+    """The sections by their names, each bound to its constructor.
+
+    Raises ExperimentError with the problems of all of them, and with those of the trainer.
+    """
     with_tracker = {**values, "tracking": with_environment(values.get("tracking"))}
     try:
-        bound = bind_sections(with_tracker, sections_of(task))
+        return bind_sections(with_tracker, sections_of(task))
     except ExperimentError as error:
-        of_sections = []
+        problems = []
         for problem in error.problems:
             with_origin = _with_origin(problem, choices_of(config), values)
-            of_sections.append(_with_task(with_origin, task))
-        raise ExperimentError([*of_sections, *of_trainer]) from error
-    if bound["hardware"].precision == "auto":
-        bound["hardware"] = bound["hardware"].with_precision()
-        # What is hashed, written and logged is what it means here
-        for sections in (values, written):
-            sections["hardware"]["precision"] = bound["hardware"].precision
+            problems.append(_with_task(with_origin, task))
+        raise ExperimentError([*problems, *_trainer_problems(values)]) from error
+
+
+def _trainer_problems(values: Mapping[str, Any]) -> list[str]:
+    trainer = values.get("trainer")
+    return trainer_problems(trainer) if isinstance(trainer, dict) else []
+
+
+def _settle_precision(bound: dict[str, Any], *sections: dict[str, Any]) -> None:
+    """Put what `auto` means on this machine in its place, in the sections too.
+
+    Those are hashed, written and logged.
+    """
+    if bound["hardware"].precision != "auto":
+        return
+    bound["hardware"] = bound["hardware"].with_precision()
+    for each in sections:
+        each["hardware"]["precision"] = bound["hardware"].precision
+
+
+def _refuse_environment_in_model(written: Mapping[str, Any]) -> None:
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(
                 f"{name} takes a value from an environment variable, without which its model "
                 "folder could not be read; give the value itself"
             )
-    # A fault of the museum of mistakes may be in the training or in the evaluation.
-    task = bound["task"] = with_fault(task, bound["model"])
-    problems = [*task.check(bound), *_metric_problems(task, bound["metrics"]), *of_trainer]
-    if problems:
-        raise ExperimentError(problems)
-    if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
-        # Imports Lightning, which takes seconds
-        from attnlab.training.extension_checks import check_extensions
 
-        check_extensions(
-            bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound)
-        )
-        problems = _silent_loggers(bound["loggers"])
-        if problems:
-            raise ExperimentError(problems)
-    # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
+
+def _check_extensions(bound: Mapping[str, Any], task: Task[Any]) -> None:
+    """Let Lightning look at what the config adds to it, where it adds something."""
+    trainer, callbacks, loggers = bound["trainer"], bound["callbacks"], bound["loggers"]
+    if not (trainer or callbacks or loggers):
+        return
+    # Imports Lightning, which takes seconds.
+    from attnlab.training.extension_checks import check_extensions
+
+    check_extensions(trainer, callbacks, loggers, task.monitored(bound))
+    if problems := _silent_loggers(loggers):
+        raise ExperimentError(problems)
+
+
+def _check_size(bound: Mapping[str, Any], task: Task[Any]) -> None:
+    """Build the model on the meta device, which costs no memory: sizes that do not fit show."""
     try:
         with torch.device("meta"), ShapesAlone():
             bound["model"](**task.trial_sizes, padding=bound["padding"])
@@ -115,9 +159,6 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(
             f"model is too large for this machine; make its sizes smaller ({reason})"
         ) from error
-    if foreign_modules(values["model"]):
-        _try_model(task, bound)
-    return Experiment(**bound, config=written, values=values, choices=choices_of(config))
 
 
 def _try_model(task: Task[Any], bound: Mapping[str, Any]) -> None:
