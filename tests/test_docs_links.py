@@ -32,6 +32,12 @@ def test_docs_page_links_only_to_existing_files(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_docs_page_names_only_tests_that_exist(page):
+    paths = set(re.findall(r"\btests/[\w/]+(?:\.py)?", page.read_text(encoding="utf-8")))
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_docs_page_has_no_empty_section(page):
     text = re.sub(r"```.*?```", "code", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for section in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
