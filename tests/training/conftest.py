@@ -134,6 +134,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         resume: bool = False,
         save_every_minutes: float | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
+        identity: str = "",
         **changed: Any,
     ) -> Run:
         import torch
@@ -170,6 +171,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             machine,
             batches=per_epoch,
             checkpoints=saved,
+            identity=identity,
             spool=spool,
             callbacks=callbacks,
             save_every_minutes=save_every_minutes,

@@ -93,6 +93,7 @@ def make_trainer(
         experiment.hardware,
         batches=batches_an_epoch,
         checkpoints=folder / "checkpoints",
+        identity=folder.name,
         spool=spool,
         callbacks=[*callbacks, *watch, pictures],
         saved=after_checkpoint,
@@ -113,6 +114,13 @@ def check_training(experiment: Experiment, data: Prepared) -> None:
         raise ExperimentError(problems)
     if experiment.initial_weights is not None or experiment.training.frozen:
         make_module(experiment, data)
+
+
+def training_steps(experiment: Experiment, data: Prepared) -> int:
+    """The step at which the training ends at the latest."""
+    batches = len(make_batches(experiment, data).train_dataloader())
+    steps, _ = length_of(experiment.training, batches)
+    return steps
 
 
 def keep_model(

@@ -24,6 +24,7 @@ from torch import Tensor
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
+from attnlab.training.continued import ContinuedTraining
 from attnlab.training.devices import own_device
 from attnlab.training.hardware import Hardware
 from attnlab.training.processes import EndWithParent
@@ -85,6 +86,7 @@ def build_trainer(
     batches: int,
     checkpoints: Path,
     spool: MetricSpool,
+    identity: str = "",
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
@@ -96,6 +98,7 @@ def build_trainer(
     Args:
         batches: of an epoch, as the training loader gives them.
         checkpoints: the folder for the best and the last checkpoint.
+        identity: of the experiment, which its checkpoints record.
         saved: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations
             only.
@@ -108,6 +111,7 @@ def build_trainer(
     max_steps, validate_every = length_of(settings, batches)
     first_callbacks = [
         EndWithParent(),
+        ContinuedTraining(identity),
         ValidationLines(),
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
