@@ -86,12 +86,11 @@ def make_trainer(
     callbacks, loggers = configured_parts(
         experiment.callbacks, experiment.loggers, folder / "loggers"
     )
-    batches_an_epoch = len(batches.train_dataloader())
     spool = MetricSpool(folder / SPOOL_NAME)
     trainer = build_trainer(
         experiment.training,
         experiment.hardware,
-        batches=batches_an_epoch,
+        batches=batches.epoch_lengths(),
         checkpoints=folder / "checkpoints",
         identity=folder.name,
         spool=spool,
@@ -107,7 +106,7 @@ def make_trainer(
 
 def check_training(experiment: Experiment, data: Prepared) -> None:
     """Raise ExperimentError, before a tracker has a run, where the training cannot start."""
-    batches = len(make_batches(experiment, data).train_dataloader())
+    batches = make_batches(experiment, data).epoch_lengths()
     length_of(experiment.training, batches)
     problems = early_monitors(experiment.training, batches, experiment.callbacks)
     if problems:
@@ -118,7 +117,7 @@ def check_training(experiment: Experiment, data: Prepared) -> None:
 
 def training_steps(experiment: Experiment, data: Prepared) -> int:
     """The step at which the training ends at the latest."""
-    batches = len(make_batches(experiment, data).train_dataloader())
+    batches = make_batches(experiment, data).epoch_lengths()
     steps, _ = length_of(experiment.training, batches)
     return steps
 
