@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from collections.abc import Sequence
@@ -12,8 +11,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
 from hydra.errors import HydraException
 
+from attnlab.experiment.grid import grid, last_of_each_key, values_of
 from attnlab.runs.sweep_job import led_sweep
-from attnlab.runs.sweep_points import combined, read_points
+from attnlab.runs.sweep_points import read_points
 from attnlab.runs.sweep_record import JobRecord, SweepFolder
 from attnlab.runs.sweep_settings import part_of
 from hydra_plugins.attnlab_sweeper import LaunchingSweeper
@@ -46,9 +46,8 @@ class GridSweeper(LaunchingSweeper):
         self._listed = listed
 
     def sweep(self, arguments: list[str]) -> Any:
-        points = combinations(self.parser(), self.overrides(arguments))
-        if self._listed is not None:
-            points = combined(read_points(self._listed), points)
+        listed = [[]] if self._listed is None else read_points(self._listed)
+        points = grid(grid_values(self.parser(), self.overrides(arguments)), listed)
         numbers = part_of(self._part, len(points))
 
         self.write_config()
@@ -111,22 +110,17 @@ def consecutive(numbers: Sequence[int]) -> list[range]:
     return ranges
 
 
-def combinations(parser: OverridesParser, overrides: Sequence[str]) -> list[list[str]]:
-    """The overrides of each point, in the order of Hydra's basic sweeper.
+def grid_values(parser: OverridesParser, overrides: Sequence[str]) -> list[list[str]]:
+    """Each override once for each of its values.
 
     Raises HydraException for a range without a number of values.
     """
-    values: dict[str, list[str]] = {}
-    for override in parser.parse_overrides(list(overrides)):
-        key = override.get_key_element()
-        if not override.is_sweep_override():
-            values[key] = [f"{key}={override.get_value_element_as_str()}"]
-        elif override.is_discrete_sweep():
-            values[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
-        else:
+    counted = last_of_each_key(parser.parse_overrides(list(overrides)))
+    for override in counted:
+        if override.is_sweep_override() and not override.is_discrete_sweep():
             assert override.value_type is not None
             raise HydraException(
                 f"sweep=grid takes values and no {override.value_type.name.lower()}; choose "
                 f"sweep=optuna for {override.input_line}"
             )
-    return [list(point) for point in itertools.product(*values.values())]
+    return [values_of(override) for override in counted]

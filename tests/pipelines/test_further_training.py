@@ -110,9 +110,13 @@ def test_training_that_cannot_go_on_is_refused(command: Command, folder: Path) -
     further = (*ALONE, f"training.continue_from={parent.name}")
     other = command("train.py", *further, "training.max_steps=8", "model.readout.size=24")
     refused(other, f"training.continue_from: the experiment {parent.name} differs in model")
+    size = command("train.py", *further, "training.max_steps=8", "training.batching.size=7")
+    refused(size, "training.batching.size must be ", "got 7")
     missing = command("train.py", *ALONE, "training.continue_from=0123456789abcdef")
     refused(missing, "must be the identity of a finished experiment")
     assert [path.name for path in folder.glob("runs/points/*")] == [parent.name]
+    ended = command("train.py", *further, "training.log_every=1")
+    refused(ended, f"the experiment {parent.name} ended at step 4, and this training at step 4")
 
 
 def test_limit_takes_the_first_rows_of_each_split(command: Command, folder: Path) -> None:

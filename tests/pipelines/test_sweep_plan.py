@@ -92,6 +92,17 @@ def test_command_of_a_sweep_has_the_config_folder_and_the_search_path(
     assert "seed=1,2" in record.overrides
 
 
+def test_plan_counts_the_points_that_the_sweeper_launches(
+    folder: Path, command: Command, led: list[tuple[Any, ...]]
+) -> None:
+    command("train.py", "-m", *TINY, "seed=1,2", "training.gradient_clip=1,2", "seed=3,4,3")
+    command("train.py", "-m", *TINY, "seed=1,2", "training.gradient_clip=1,2", "seed=3")
+
+    records = [record for record, *_ in led]
+    assert [record.points for record in records] == [4, 2]
+    assert records[1].varies == ["training.gradient_clip"]
+
+
 @pytest.mark.parametrize(
     ("task", "overrides"),
     [

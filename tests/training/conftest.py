@@ -134,6 +134,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         resume: bool = False,
         save_every_minutes: float | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
+        identity: str = "",
         **changed: Any,
     ) -> Run:
         import torch
@@ -163,13 +164,14 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         )
         loading = {"seed": seed, "num_workers": machine.workers, "accumulate": chosen.accumulate}
         batches = SeqDataModule(prepared, chosen.batching, Padding(), **loading)
-        per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
+        per_epoch = len(loaders[0]) if loaders else batches.epoch_lengths()
         saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
         trainer = build_trainer(
             chosen,
             machine,
             batches=per_epoch,
             checkpoints=saved,
+            identity=identity,
             spool=spool,
             callbacks=callbacks,
             save_every_minutes=save_every_minutes,

@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.config.part import Part
+from attnlab.data.sampler import Batching
 from attnlab.training.attention_schedule import LateAttentionSchedule
 from attnlab.training.checkpoints import best_checkpoints
 from attnlab.training.resume import ExactResume
@@ -69,6 +70,9 @@ def stop_before(train):
     return run
 
 
+# Epochs of 17, 18, 17 and 16 steps.
+BY_TOKENS = {"batching": Batching("tokens", size=24, pool=2), "max_steps": 60}
+
 # An epoch has three steps: the last checkpoint, of step 4, lies within one.
 STOPPED = [
     *(({"validate_every": every}, stop) for every in (4, None, 3, 5) for stop in (5, 9, 12, 13)),
@@ -80,6 +84,12 @@ STOPPED = [
             {"model": {"cell": "rnn"}},
             {"model": {"history": "mocha"}},  # with noise on its scores
         )
+    ),
+    # In the second epoch, at its end, and in the third.
+    *(
+        ({**BY_TOKENS, "validate_every": every}, stop)
+        for every in (4, None)
+        for stop in (30, 36, 45)
     ),
     pytest.param(
         {"on": {"precision": "bf16"}}, 8, marks=[pytest.mark.bfloat16, pytest.mark.processor]

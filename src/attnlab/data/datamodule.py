@@ -17,6 +17,9 @@ from attnlab.batch import Padding
 from attnlab.data.prepared import PreparedFolder
 from attnlab.data.sampler import Batching, BatchSampler
 
+# The batches of an epoch, each piece of one counted; where epochs differ, of the one with a number.
+EpochLengths = int | Callable[[int], int]
+
 
 class BatchedRows(Dataset[Any]):
     """The batches of a split: an index is the row numbers of a whole batch."""
@@ -80,6 +83,19 @@ class SeqDataModule(pl.LightningDataModule):
         self.seed = seed
         self.num_workers = num_workers
         self.accumulate = accumulate
+
+    def epoch_lengths(self) -> EpochLengths:
+        """How many batches the training loader gives in an epoch."""
+        sampler = self.train_dataloader().sampler
+        assert isinstance(sampler, BatchSampler)
+        if not sampler.epochs_differ:
+            return len(sampler)
+
+        def length(epoch: int) -> int:
+            sampler.set_epoch(epoch)
+            return len(sampler)
+
+        return length
 
     def train_dataloader(self) -> DataLoader[Any]:
         return self._loader("train", shuffle=True)

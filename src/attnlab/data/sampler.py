@@ -113,6 +113,16 @@ class BatchSampler(Sampler[Rows]):
     def __len__(self) -> int:
         return len(self.batches()) * self.parts
 
+    @property
+    def epochs_differ(self) -> bool:
+        """Whether epochs may have different numbers of batches.
+
+        A batch that is bounded by its tokens ends where the next pair is too long, and each epoch
+        has the pairs in another order. Sorted as a whole, the lengths come in one order.
+        """
+        is_sorted = self.batching.bucketed and self.batching.pool is None
+        return self.shuffle and self.batching.by == "tokens" and not is_sorted
+
     def batches(self) -> list[Rows]:
         """The global batches of the current epoch."""
         epoch = self.epoch if self.shuffle else 0

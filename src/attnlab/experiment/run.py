@@ -25,6 +25,7 @@ from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path
 from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.formed_attention import FOLDER as FORMED
+from attnlab.experiment.continued import problems_of_continuing
 from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.hydra_job import command_line
 from attnlab.experiment.sections import TRAIN_SECTIONS
@@ -245,6 +246,8 @@ def _start_of_training(
     last = None if experiment.rerun else find_resume_checkpoint(folder)
     if last is not None:
         return last
+    if parent is not None:
+        _check_goes_further(experiment, data, parent)
     reset_experiment_folder(experiment, folder)
     return None if parent is None else continue_training(parent, folder)
 
@@ -467,8 +470,8 @@ def find_resume_checkpoint(point: Path) -> Path | None:
 def parent_of(experiment: Experiment, data: Prepared) -> Path | None:
     """The folder of the finished experiment that this one continues; None if it continues none.
 
-    Raises ExperimentError where there is no such experiment, or it differs in more than how long it
-    trains.
+    Raises ExperimentError where there is no such experiment, or it differs in what cannot change
+    between two steps (see `attnlab.experiment.continued`).
     """
     identity = experiment.training.continue_from
     if identity is None:
@@ -490,9 +493,39 @@ def parent_of(experiment: Experiment, data: Prepared) -> Path | None:
             "choose the same, or use its weights alone, "
             f"training.initial_weights={parent / 'model'}"
         )
+    problems = []
+    for problem in problems_of_continuing(experiment.config, theirs, experiment.training):
+        problems.append(
+            f"training.continue_from: the experiment {identity} cannot go on with another setting: "
+            f"{problem}; or use its weights alone, training.initial_weights={parent / 'model'}"
+        )
+    if problems:
+        raise ExperimentError(problems)
     experiment.task.check_same_tokens(parent / "model", data.folder)
 
     return parent
+
+
+def _check_goes_further(experiment: Experiment, data: Prepared, parent: Path) -> None:
+    """Raise ExperimentError where a training has made all its steps in the one that it continues.
+
+    Also where that one has no undamaged checkpoint: it would start again without a word.
+    """
+    from attnlab.experiment.training import training_steps  # imports Lightning
+
+    last = newest_checkpoint(parent)
+    if last.step is None:
+        damage = ", ".join(f"{path}: {problem}" for path, problem in last.damage.items())
+        raise ExperimentError(
+            f"training.continue_from: the experiment {parent.name} has no checkpoint to go on from"
+            + (f" ({damage})" if damage else "")
+        )
+    steps = training_steps(experiment, data)
+    if steps <= last.step:
+        raise ExperimentError(
+            f"training.continue_from: the experiment {parent.name} ended at step {last.step}, and "
+            f"this training at step {steps}; choose a later training.max_steps or max_epochs"
+        )
 
 
 def continue_training(parent: Path, point: Path) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import re
@@ -15,7 +14,7 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.core.override_parser.types import Override
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -24,6 +23,7 @@ from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.config.names import setting_name
 from attnlab.errors import ExperimentError, holds_password, masked_values, show
 from attnlab.experiment.composition import check
+from attnlab.experiment.grid import grid, last_of_each_key, values_of
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.run import TRAIN_SOURCES
@@ -126,7 +126,8 @@ class SweepPlan:
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
         parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
-        values = [_values(override) for override in parsed]
+        counted = last_of_each_key(parsed)
+        values = [values_of(override) for override in counted]
         listed = _listed_points(parser, hydra.sweeper.get("listed"))
         is_search = str(sweeper.get("_target_")).endswith(".OptunaSweeper")
         if is_search:
@@ -145,8 +146,8 @@ class SweepPlan:
             raise ExperimentError(list(dict.fromkeys(problems)))
         _warn_of_jobs_without_gpus(hydra.launcher, experiments)
         varies = varied_keys(listed)
-        varies += [override.key_or_group for override in parsed if override.is_sweep_override()]
-        points = int(hydra.sweeper.get("n_trials") or len(_grid(values, listed)))
+        varies += [override.key_or_group for override in counted if override.is_sweep_override()]
+        points = int(hydra.sweeper.get("n_trials") or len(grid(values, listed)))
         search = None
         if is_search:
             search = _search(hydra.sweeper, parsed, experiments[0].config["seed"])
@@ -286,17 +287,6 @@ def _verbose(value: Any) -> bool | list[str]:
     if isinstance(value, bool):
         return value
     return [value] if isinstance(value, str) else list(value)
-
-
-def _values(override: Override) -> list[str]:
-    """The override once for each value that a sweep gives it."""
-    if not override.is_sweep_override():
-        return [str(override.input_line)]
-    key = str(override.input_line).split("=", 1)[0]
-    value = override.value()
-    if isinstance(value, IntervalSweep):
-        return [f"{key}={value.start}", f"{key}={value.end}"]
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
 
 
 def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> None:
@@ -456,11 +446,6 @@ def _listed_points(parser: OverridesParser, path: str | None) -> list[list[str]]
     return listed
 
 
-def _grid(values: list[list[str]], listed: list[list[str]]) -> list[list[str]]:
-    """All points, given the values of each override."""
-    return combined(listed, [list(point) for point in itertools.product(*values)])
-
-
 def _points(values: list[list[str]], listed: list[list[str]]) -> list[list[str]]:
     """The points to check, given the values of each override.
 
@@ -468,7 +453,7 @@ def _points(values: list[list[str]], listed: list[list[str]]) -> list[list[str]]
     file, is combined with the first value of every other override.
     """
     if len(listed) * math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
-        return _grid(values, listed)
+        return grid(values, listed)
 
     first = [choices[0] for choices in values]
     others = []

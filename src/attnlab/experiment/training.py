@@ -86,13 +86,13 @@ def make_trainer(
     callbacks, loggers = configured_parts(
         experiment.callbacks, experiment.loggers, folder / "loggers"
     )
-    batches_an_epoch = len(batches.train_dataloader())
     spool = MetricSpool(folder / SPOOL_NAME)
     trainer = build_trainer(
         experiment.training,
         experiment.hardware,
-        batches=batches_an_epoch,
+        batches=batches.epoch_lengths(),
         checkpoints=folder / "checkpoints",
+        identity=folder.name,
         spool=spool,
         callbacks=[*callbacks, *watch, pictures],
         saved=after_checkpoint,
@@ -106,13 +106,20 @@ def make_trainer(
 
 def check_training(experiment: Experiment, data: Prepared) -> None:
     """Raise ExperimentError, before a tracker has a run, where the training cannot start."""
-    batches = len(make_batches(experiment, data).train_dataloader())
+    batches = make_batches(experiment, data).epoch_lengths()
     length_of(experiment.training, batches)
     problems = early_monitors(experiment.training, batches, experiment.callbacks)
     if problems:
         raise ExperimentError(problems)
     if experiment.initial_weights is not None or experiment.training.frozen:
         make_module(experiment, data)
+
+
+def training_steps(experiment: Experiment, data: Prepared) -> int:
+    """The step at which the training ends at the latest."""
+    batches = make_batches(experiment, data).epoch_lengths()
+    steps, _ = length_of(experiment.training, batches)
+    return steps
 
 
 def keep_model(

@@ -112,6 +112,21 @@ class BestCheckpoints(ModelCheckpoint):
         folder = Path(str(self.dirpath))
         state = _with_paths(state_dict, lambda name: str(folder / name))
         super().load_state_dict({**state, "dirpath": self.dirpath})
+        self._keep_fewer()
+
+    def _keep_fewer(self) -> None:
+        """Forget the worst checkpoints where another training, which this one continues, kept more.
+
+        Lightning removes a checkpoint only when it has exactly `save_top_k`.
+        """
+        scores = self.best_k_models
+        if len(scores) <= self.save_top_k:
+            return
+        ranked = sorted(scores, key=lambda path: float(scores[path]), reverse=self.mode == "max")
+        best = ranked[: self.save_top_k]
+        self.best_k_models = {path: scores[path] for path in best}
+        self.kth_best_model_path = best[-1]
+        self.kth_value = scores[best[-1]]
 
 
 def _with_paths(state: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from attnlab.data.datamodule import EpochLengths
 from attnlab.errors import ExperimentError, masked, show
 from attnlab.training.settings import Training
 from attnlab.training.trainer import configured_parts, length_of, quiet_lightning
@@ -144,13 +145,15 @@ def _names_in(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names_in, inner))
 
 
-def early_monitors(settings: Training, batches: int, callbacks: Mapping[str, Any]) -> list[str]:
+def early_monitors(
+    settings: Training, batches: EpochLengths, callbacks: Mapping[str, Any]
+) -> list[str]:
     """What is wrong with callbacks that look at a validation's metric before there is a validation.
 
     batches: of an epoch, as the training loader gives them.
     callbacks: the section of a config.
     """
-    steps = settings.steps_per_epoch(batches)
+    steps = settings.steps_per_epoch(batches(0) if callable(batches) else batches)
     _, validate_every = length_of(settings, batches)
     if validate_every <= steps:
         return []

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -26,7 +26,12 @@ class Schedule(ABC):
     """Makes the learning-rate scheduler entry of Lightning's `configure_optimizers`.
 
     warmup_steps: in which the rate grows linearly to its full value.
+
+    follows_step: whether the scheduler is a `LambdaLR`, whose rate depends on the step alone. A
+        training that goes on from another one may then have another schedule, or another rate.
     """
+
+    follows_step: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(
@@ -42,6 +47,8 @@ class Schedule(ABC):
 @dataclass(frozen=True)
 class ConstantSchedule(Schedule):
     """The rate is constant after `warmup_steps` of linear growth."""
+
+    follows_step: ClassVar[bool] = True
 
     warmup_steps: NonNegativeInt = 0
 
@@ -84,6 +91,8 @@ class CosineSchedule(Schedule):
     The warm-up is linear.
     """
 
+    follows_step: ClassVar[bool] = True
+
     warmup_steps: NonNegativeInt = 0
 
     def __call__(
@@ -106,6 +115,8 @@ class InverseSquareRootSchedule(Schedule):
     last of the warm-up, and has the rate 1 / sqrt(d_model (warmup_steps + 1)).
     """
 
+    follows_step: ClassVar[bool] = True
+
     warmup_steps: PositiveInt
 
     def __call__(
@@ -125,6 +136,8 @@ class HalvingSchedule(Schedule):
     start_step: of the first halving.
     every_steps: between two halvings.
     """
+
+    follows_step: ClassVar[bool] = True
 
     start_step: NonNegativeInt
     every_steps: PositiveInt

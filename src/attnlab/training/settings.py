@@ -30,7 +30,7 @@ class Training(ABC):
         the whole batch; it takes less memory.
     initial_weights: a model folder whose weights the training starts with; None draws them.
     continue_from: the identity of a finished experiment, whose training goes on to a later
-        `max_steps` or `max_epochs`; None starts at the first step.
+        `max_steps` or `max_epochs` with the settings given here; None starts at the first step.
     optimizer: a class of torch.optim, or one that derives from its Optimizer; it is given the
         model's parameters.
     schedule: of the learning rate: one of attnlab's own, or a class of torch.optim.lr_scheduler,

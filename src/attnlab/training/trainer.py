@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import logging
 import math
 import sys
@@ -22,8 +23,10 @@ from pytorch_lightning.utilities.rank_zero import rank_zero_only
 from torch import Tensor
 
 from attnlab.config.binding import bind
+from attnlab.data.datamodule import EpochLengths
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
+from attnlab.training.continued import ContinuedTraining
 from attnlab.training.devices import own_device
 from attnlab.training.hardware import Hardware
 from attnlab.training.processes import EndWithParent
@@ -82,9 +85,10 @@ def build_trainer(
     settings: Training,
     hardware: Hardware,
     *,
-    batches: int,
+    batches: EpochLengths,
     checkpoints: Path,
     spool: MetricSpool,
+    identity: str = "",
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
@@ -94,8 +98,9 @@ def build_trainer(
     """The trainer of an experiment.
 
     Args:
-        batches: of an epoch, as the training loader gives them.
+        batches: of an epoch, as the training loader gives them; a function where epochs differ.
         checkpoints: the folder for the best and the last checkpoint.
+        identity: of the experiment, which its checkpoints record.
         saved: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations
             only.
@@ -108,15 +113,20 @@ def build_trainer(
     max_steps, validate_every = length_of(settings, batches)
     first_callbacks = [
         EndWithParent(),
+        ContinuedTraining(identity),
         ValidationLines(),
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
         *_checkpoint_callbacks(settings, checkpoints, save_every_minutes),
         *_optional_callbacks(settings),
     ]
+    if callable(batches) and settings.validate_every is None:
+        first_callbacks.append(ValidateEachEpoch())
     arguments = {
         **_hardware_arguments(hardware, has_unused=settings.preliminary_steps > 0),
         **_length_arguments(settings, max_steps, validate_every),
+        # Lightning asks a loader for its length once.
+        "reload_dataloaders_every_n_epochs": 1 if callable(batches) else 0,
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
@@ -220,15 +230,19 @@ def _length_arguments(settings: Training, max_steps: int, validate_every: int) -
     }
 
 
-def length_of(settings: Training, batches: int) -> tuple[int, int]:
-    """(steps of a training at most, steps between two validations) for so many batches an epoch.
+def length_of(settings: Training, batches: EpochLengths) -> tuple[int, int]:
+    """(steps of a training at most, steps up to its first validation).
+
+    Between two validations are as many steps, or those of an epoch where epochs differ.
 
     Raises ExperimentError if it is too short for `average_checkpoints`, or for the attention to be
     switched on.
     """
-    steps_per_epoch = settings.steps_per_epoch(batches)
-    steps = settings.total_steps(steps_per_epoch)
-    validate_every = min(settings.validate_every or steps_per_epoch, steps)
+    first_epoch = settings.steps_per_epoch(batches(0) if callable(batches) else batches)
+    steps = settings.total_steps(first_epoch)
+    if callable(batches):
+        steps, ends = _epochs_within(settings, batches)
+    validate_every = min(settings.validate_every or first_epoch, steps)
     preliminary_steps = settings.preliminary_steps
     if preliminary_steps >= steps:
         raise ExperimentError(
@@ -236,15 +250,36 @@ def length_of(settings: Training, batches: int) -> tuple[int, int]:
             "training.attention_schedule.from_step below, or a longer training"
         )
     validations = math.ceil(steps / validate_every) - preliminary_steps // validate_every
+    rhythm = f"every {validate_every}"
+    if callable(batches) and settings.validate_every is None:
+        validations = sum(end > preliminary_steps for end in ends)
+        rhythm = "at the end of each epoch"
     if settings.average_checkpoints > validations:
         counted = f", those up to step {preliminary_steps} not counted" if preliminary_steps else ""
         raise ExperimentError(
             "training.average_checkpoints must be at most the number of validations, each of which "
             f"writes one checkpoint, got {settings.average_checkpoints}, but {steps} steps are "
-            f"validated {validations} time(s), every {validate_every}{counted}; choose a smaller "
+            f"validated {validations} time(s), {rhythm}{counted}; choose a smaller "
             "training.validate_every or a longer training"
         )
     return steps, validate_every
+
+
+def _epochs_within(settings: Training, batches: Callable[[int], int]) -> tuple[int, list[int]]:
+    """(steps of a training at most, the step at which each of its epochs ends).
+
+    batches: of the epoch with a number; epochs differ.
+    """
+    limit = math.inf if settings.max_steps is None else settings.max_steps
+    epochs = itertools.count() if settings.max_epochs is None else range(settings.max_epochs)
+    ends: list[int] = []
+    steps = 0
+    for epoch in epochs:
+        steps += settings.steps_per_epoch(batches(epoch))
+        ends.append(int(min(steps, limit)))
+        if steps >= limit:
+            break
+    return ends[-1], ends
 
 
 class SpoolLogger(Logger):
@@ -283,6 +318,26 @@ class SpoolLogger(Logger):
     @rank_zero_only
     def finalize(self, status: str) -> None:
         self.spool.close()
+
+
+class ValidateEachEpoch(pl.Callback):
+    """Validates at the end of each epoch, where epochs have different numbers of batches.
+
+    Lightning validates where the number of all batches so far is a multiple of `val_check_batch`;
+    so that is the number at the end of the epoch.
+    """
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # A training that resumes at the end of an epoch has validated already.
+        self._set_end(trainer)
+
+    def on_train_batch_start(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        self._set_end(trainer)
+
+    def _set_end(self, trainer: pl.Trainer) -> None:
+        started = trainer.fit_loop.epoch_loop.batch_progress
+        of_earlier_epochs = started.total.ready - started.current.ready
+        trainer.val_check_batch = of_earlier_epochs + trainer.num_training_batches
 
 
 class ValidateAtTheEnd(Checkpoint):

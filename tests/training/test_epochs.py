@@ -1,0 +1,58 @@
+"""Epochs of different numbers of batches, as `batching.by=tokens` makes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+
+from attnlab.data.sampler import Batching
+
+EPOCHS = 4
+
+
+class RowsOfEpochs(pl.Callback):
+    """Counts how often each row of an epoch is trained on, and where epochs end by Lightning."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Counter[int]] = {}
+        self.last_batches = 0
+        self.validated_at: list[int] = []
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, out: Any, batch: Any, i: int):
+        self.rows.setdefault(trainer.current_epoch, Counter()).update(batch.rows.tolist())
+        self.last_batches += trainer.is_last_batch
+
+    def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
+        self.validated_at.append(trainer.global_step)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    "batching",
+    [Batching("tokens", size=24, pool=2), Batching("tokens", size=40, bucketed=False)],
+    ids=repr,
+)
+def test_each_epoch_of_batches_by_tokens_has_every_row_once(train, prepared, batching, workers):
+    seen = RowsOfEpochs()
+    choices = {"max_steps": None, "max_epochs": EPOCHS, "batching": batching}
+    run = train(**choices, validate_every=None, callbacks=[seen], on={"workers": workers})
+
+    lengths = run.batches.epoch_lengths()
+    assert callable(lengths)
+    of_epochs = [lengths(epoch) for epoch in range(EPOCHS)]
+    assert len(set(of_epochs)) > 1  # or this tests nothing
+    once = Counter(range(len(prepared.split("train"))))
+    assert seen.rows == dict.fromkeys(range(EPOCHS), once)
+    assert seen.last_batches == EPOCHS
+
+    ends = [sum(of_epochs[: epoch + 1]) for epoch in range(EPOCHS)]
+    assert run.trainer.global_step == ends[-1]
+    assert seen.validated_at == ends
+
+
+def test_epochs_of_batches_by_sentences_have_one_length(train):
+    run = train(max_steps=2)
+    assert run.batches.epoch_lengths() == 3
