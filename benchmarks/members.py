@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 OURS, THEIRS = "attnlab", "theirs"
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "embedding": 128,
     "encoder": 256,  # units of each direction
     "decoder": 512,
@@ -65,7 +65,7 @@ ADDITIVE = ("model/attention=bahdanau", f"model.attention.size={SIZES['decoder']
 HARD = (
     "model/decoder=step_then_attend",
     "model/attention=general",
-    f"model.readout.size={2 * SIZES['encoder'] + SIZES['decoder']}",  # type: ignore[operator]
+    f"model.readout.size={2 * SIZES['encoder'] + SIZES['decoder']}",
 )
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arguments import at_least_one
-from configuration import BAHDANAU, PRECISIONS, Contestant
+from configuration import BAHDANAU, PRECISIONS
 from generated_corpus import GeneratedCorpus
 from own_process import in_own_process, private_megabytes
 from process_cost import limit_threads
@@ -52,8 +52,8 @@ def trained(corpus: GeneratedCorpus, sentences: int, steps: int, *overrides: str
     raw, folder = prepared(corpus)
     vocabulary, opened, planned, held = in_own_process(open_and_plan, folder, sentences)
     settings = ("data.tokenizer.min_frequency=1", f"training.batching.size={sentences}", *overrides)
-    contestant = Contestant("scaling", (*MODEL, *settings), (), "bahdanau")
-    found = train_attnlab(contestant, raw, folder, steps, WARM_UP)
+    given = (*MODEL, *settings, f"data.path={raw}")
+    found = train_attnlab("scaling", given, folder, steps, WARM_UP)
     return {
         "vocabulary": vocabulary,
         "open, CPU-s": opened,
