@@ -90,7 +90,7 @@ class Peer:
 class Contestant:
     """attnlab in one configuration, its peers, and the group of products it stands for.
 
-    score: empty for a Transformer, whose products are not counted.
+    score: empty for those whose products are not counted.
     """
 
     name: str
@@ -133,16 +133,17 @@ def python_of(environment: str) -> Path:
 # are not what the peers have: the first two cost no time, and smoothing costs attnlab a little.
 BAHDANAU = ("experiment=multi30k_bahdanau",)
 # With OpenNMT-py's bridge, none: the decoder begins where the encoder's two directions end.
-GENERAL = (
+AFTER_THE_STEP = (
     *BAHDANAU,
     "model/bridge=copy",
     "model/decoder=step_then_attend",
-    "model/attention=general",
     "model/readout=attentional",
-    "~model.attention.size",
     f"model.decoder.hidden_size={SHARED.decoder}",
     f"model.readout.size={SHARED.readout}",
 )
+GENERAL = (*AFTER_THE_STEP, "model/attention=general", "~model.attention.size")
+# The additive score asked by s_t, as OpenNMT-py has it.
+MLP = (*AFTER_THE_STEP, "model/attention=bahdanau")
 FED = ("model/input_feeding=attentional_hidden",)
 PRECISIONS = {"fp32": ("hardware.precision=32",)}
 if cpu_has_bfloat16():
@@ -164,13 +165,14 @@ CONTESTANTS = (
     ),
     *(
         Contestant(
-            f"attnlab general{', fed' if fed else ''} {name}",
-            (*GENERAL, *(FED if fed else ()), *precision),
-            (f"OpenNMT-py general{', fed' if fed else ''}",),
-            "general",
+            f"attnlab {attention}{', fed' if fed else ''} {name}",
+            (*model, *(FED if fed else ()), *precision),
+            (f"OpenNMT-py {attention}{', fed' if fed else ''}",),
+            score,
             input_feeding=fed,
             attends_first=False,
         )
+        for attention, model, score in (("mlp", MLP, ""), ("general", GENERAL, "general"))
         for fed in (True, False)
         for name, precision in PRECISIONS.items()
     ),
