@@ -353,6 +353,27 @@ def test_source_longer_than_the_location_score_knows_is_refused_as_by_python(tin
     assert "model.attention.max_length is 5, but a source of 6 tokens" in refused["error"]
 
 
+def test_pads_behind_the_positions_of_a_location_score_are_answered_as_by_python(
+    tiny_model, engine
+):
+    attention = Part(LocationScore, max_length=5)
+    model = tiny_model(attention=attention, scale=2.0, dtype=torch.float32, **SIZES)
+    same = {"text": "a b c d", "target": [4, 5, 3], "step": 1}
+    questions = [
+        ("step_numbers", {**same, "edit": pads, **more})
+        for pads in ({"behind": 2}, {"before": 3})
+        for more in ({}, {"masking": "after"}, {"intervene": {"mask_pads": False}})
+    ]
+    answers = assert_engine_answers_as_python(
+        engine, Translator(model, SOURCE, TARGET, GREEDY), questions
+    )
+    for hidden, after, read in (answers[:3], answers[3:]):
+        weights = next(each for each in hidden["symbols"] if each["id"] == "α")["values"]
+        assert sum(weights) == pytest.approx(1, abs=1e-4)
+        for refused in (after, read):
+            assert "model.attention.max_length is 5, but a source of " in refused["error"]
+
+
 TOKENIZERS = {
     "whitespace": WordTrainer(split="whitespace", min_frequency=1),
     "words": WordTrainer(min_frequency=1),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.evaluation.examples import ATTENTION, read_example_rows
 from attnlab.files import read_own_record
 
 METRICS, SIGNATURES = "metrics.json", "signatures.json"
-ATTENTION = "attention.npz"  # the maps of a few sentences
 TASK = "task.json"  # the node of the task that wrote the evaluation
 
 
@@ -28,6 +28,8 @@ class EvaluationFiles:
     by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty where the
         evaluation has none.
     maps: attention maps; empty without attention.
+    map_rows: the row of `sentences` that each map belongs to; None where the evaluation, an older
+        one, does not say.
     """
 
     metrics: dict[str, float]
@@ -35,6 +37,7 @@ class EvaluationFiles:
     sentences: list[dict[str, Any]]
     by_length: list[dict[str, Any]]
     maps: list[AttentionMap]
+    map_rows: list[int] | None = None
 
 
 def has_evaluation(folder: Path) -> bool:
@@ -64,7 +67,19 @@ def read_evaluation(folder: Path, sentences: str) -> EvaluationFiles:
         sentences=rows,
         by_length=by_length,
         maps=maps,
+        map_rows=_rows_of_maps(folder, maps),
     )
+
+
+def _rows_of_maps(folder: Path, maps: Sequence[AttentionMap]) -> list[int] | None:
+    """The row of each map, where the evaluation names its typical sentences.
+
+    A model without attention has typical sentences, too, and no maps of them.
+    """
+    rows = read_example_rows(folder)
+    if rows is None or len(rows["typical"]) != len(maps):
+        return None
+    return rows["typical"]
 
 
 def read_json(path: Path, stage: str) -> Any:

@@ -45,13 +45,20 @@ def read_examples(folder: Path) -> Examples | None:
 
     Raises ExperimentError where a file is damaged.
     """
-    path = folder / EXAMPLES
-    if not path.is_file():
+    rows = read_example_rows(folder)
+    if rows is None:
         return None
-    rows = read_own_record(path, dict[str, list[int]], "run the evaluate stage again")
     return Examples(
         typical=rows["typical"],
         worst=rows["worst"],
         typical_maps=load_maps(folder / ATTENTION),
         worst_maps=load_maps(folder / WORST_ATTENTION),
     )
+
+
+def read_example_rows(folder: Path) -> dict[str, list[int]] | None:
+    """The rows "typical" and "worst" of the examples; None for an older evaluation."""
+    path = folder / EXAMPLES
+    if not path.is_file():
+        return None
+    return read_own_record(path, dict[str, list[int]], "run the evaluate stage again")

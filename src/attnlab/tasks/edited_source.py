@@ -17,6 +17,7 @@ from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.memory import Memory
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import check_sources
@@ -150,3 +151,14 @@ def heads_of(attention: Any) -> list[Any]:
 def rounded(numbers: Tensor) -> Any:
     """Nested lists of numbers with as many decimals as a page needs."""
     return torch.round(numbers.double(), decimals=DECIMALS).tolist()
+
+
+def score_positions(memory: Memory) -> Tensor:
+    """The positions (B, S) that a score by position is given, as the model gives them.
+
+    A pad that the mask hides may stand beyond the longest source; its position is never looked at.
+    """
+    if memory.mask is None:
+        return memory.positions
+    is_hidden_pad = ~memory.mask & (memory.positions >= memory.lengths[:, None])
+    return memory.positions.masked_fill(is_hidden_pad, 0)

@@ -84,12 +84,25 @@ class ReportSection:
     def maps_by_source(self, evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
         """{the source's text: its map}; not its tokens, because systems may tokenise differently.
 
-        By default the maps belong to the sentence whose tokens they have.
+        An older evaluation does not say which sentences its maps belong to (see `guessed_sources`).
         """
-        return {
-            " ".join(token for token in each.source_tokens if token != "<eos>"): each
-            for each in evaluation.maps
-        }
+        rows = evaluation.map_rows
+        if rows is None:
+            sources = self.guessed_sources(evaluation)
+        else:
+            sources = [evaluation.sentences[row][self.source_key] for row in rows]
+        return dict(zip(sources, evaluation.maps, strict=True))
+
+    def guessed_sources(self, evaluation: EvaluationFiles) -> list[str]:
+        """The source's text of each map, as far as the map itself shows it.
+
+        By default its tokens with spaces between them.
+        """
+        sources = []
+        for each in evaluation.maps:
+            tokens = [token for token in each.source_tokens if token != "<eos>"]
+            sources.append(" ".join(tokens))
+        return sources
 
     def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
         """What a comparison shows of a map: `heat_map`, or `row`, a coloured sentence."""

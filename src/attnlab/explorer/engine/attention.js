@@ -27,6 +27,7 @@ export class Attention {
 
   /** Encoder outputs (S, D) and positions (S,) -> {keys (S, A), values (S, D)} of each head. */
   project(outputs, positions) {
+    this.score.checkPositions?.(positions);
     const keys = (this.score.byPosition ? positions : outputs).map((key) => this.score.projectKey(key));
     return [{ keys, values: outputs }];
   }
@@ -169,4 +170,9 @@ export function remember(encoded, sourceMask, isMasked, attention, given) {
     length: sourceMask.filter(Boolean).length,
     intervention: isChanged ? intervention : null,
   };
+}
+
+/** The positions that a score by position is given, as the model gives them: a pad that the mask hides has the first. */
+export function scorePositions({ mask, positions, length }) {
+  return positions.map((position, i) => (mask !== null && !mask[i] && position >= length ? 0 : position));
 }

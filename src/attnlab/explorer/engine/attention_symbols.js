@@ -3,12 +3,13 @@
 //
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 
-import { memoryOfHead } from "./attention.js";
+import { memoryOfHead, scorePositions } from "./attention.js";
 import { compareInChunks, makesWeights, remember, weighByHistory, withHistory } from "./history_symbols.js";
 import { normaliserOf } from "./normalisers.js";
 import { matrixOf, numberOf, rowsOf, vectorOf } from "./operations.js";
 import { axis } from "./sheet.js";
 import { ENERGIES, KEYS } from "./score_symbols.js";
+import { checkPositions } from "./scores.js";
 
 /**
  * The symbols of an attention, for a query of the sheet; returns the context's.
@@ -65,7 +66,10 @@ function attendWithHead(sheet, look, weights, number, asking, h, values) {
   let [query, keys, own] = [asking, h, weights.of("score")];
   // 1. What is compared: projections, what the score makes of the keys, and what was seen.
   if (config.score === "LocationScore" || config.score === "UniformScore") {
-    keys = sheet.given("i", "positions", vectorOf(memory.positions), values.axes[0]);
+    // Behind the softmax the mask lets it take the pads in: where they have no energy, they are refused.
+    const positions = look.masking === "after" ? memory.positions : scorePositions(memory);
+    if (config.score === "LocationScore") checkPositions(positions, own.matrix("W.weight").rows);
+    keys = sheet.given("i", "positions", vectorOf(positions), values.axes[0]);
   }
   if (config.projected) {
     [query, keys] = project(sheet, own, query, keys);

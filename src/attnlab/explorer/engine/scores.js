@@ -120,6 +120,14 @@ class NormedBahdanauScore extends BahdanauScore {
   }
 }
 
+/** Refuses positions of which one has no row in the W of a location score. */
+export function checkPositions(positions, maxLength) {
+  const longest = Math.max(...positions) + 1;
+  if (longest <= maxLength) return;
+  throw new Error(`model.attention.max_length is ${maxLength}, but a source of ${longest} tokens (\`<eos>\` included) `
+    + "was met; raise it and train anew, or give shorter sources");
+}
+
 /** score(s, i) = (W s)_i, for the token at position i, whatever it is. */
 class LocationScore extends Score {
   byPosition = true;
@@ -130,11 +138,11 @@ class LocationScore extends Score {
     this.maxLength = weights.matrix("W.weight").rows;
   }
 
+  checkPositions(positions) {
+    checkPositions(positions, this.maxLength);
+  }
+
   projectKey(position) {
-    if (position >= this.maxLength) {
-      throw new Error(`model.attention.max_length is ${this.maxLength}, but a source of ${position + 1} tokens (\`<eos>\` included) `
-        + "was met; raise it and train anew, or give shorter sources");
-    }
     return position;
   }
 

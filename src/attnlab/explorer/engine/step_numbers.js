@@ -3,7 +3,7 @@
 //
 // Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout, V vocabulary.
 
-import { memoryOfHead } from "./attention.js";
+import { memoryOfHead, scorePositions } from "./attention.js";
 import { attend } from "./attention_symbols.js";
 import { BOS } from "./batch.js";
 import { givenStates, Names, stepSymbols } from "./cell_symbols.js";
@@ -64,7 +64,8 @@ export const scoresOnLook = ({ config, weights, memory, query }) => scoresOn(mem
 
 /** Several heads compare their own projections of the query and of the encoder vectors. */
 function scoresOn(memory, query, config, weights) {
-  const { outputs, positions } = memory;
+  const { outputs } = memory;
+  const positions = scorePositions(memory);
   if (config.heads === null) return [fiveScores({ query, vectors: outputs, mask: memory.mask, positions, config, weights: scoreWeights(config, weights) })];
   const [W_Q, W_K] = [weights.linear("W_Q"), weights.linear("W_K")];
   const queries = split(W_Q(query), config.heads);

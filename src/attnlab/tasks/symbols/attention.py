@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.delta_rule import DeltaRuleScore
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.memory import Memory
 from attnlab.model.fast.attention import FastAttention
@@ -34,7 +35,7 @@ from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
 from attnlab.model.normalisers.sparsemax import Sparsemax
 from attnlab.model.normalisers.top_k import TopK
 from attnlab.model.scopes import GlobalScope, LocalM, LocalP
-from attnlab.tasks.edited_source import heads_of
+from attnlab.tasks.edited_source import heads_of, score_positions
 from attnlab.tasks.symbols.histories import (
     Weighing,
     compare_in_chunks,
@@ -189,8 +190,13 @@ def attend_with_head(
     look = look.asked_by(torch.as_tensor(query.values), attention.history, number)
     score = attention.score
     if score.by_position:
-        positions = own.positions[0].tolist()
-        keys = sheet.given("i", "positions", np.array(positions), values.axes[0])
+        positions = score_positions(own)
+        if masking == "after":
+            # The softmax takes the pads in: where they have no energy, this refuses them.
+            positions = own.positions
+            if type(score) is LocationScore:
+                score.project_keys(positions)
+        keys = sheet.given("i", "positions", np.array(positions[0].tolist()), values.axes[0])
     if type(score) is LinearProjection:
         query, keys = project(sheet, score, query, keys)
         score = score.score

@@ -18,7 +18,7 @@ from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.general import GeneralScore
 from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.memory import Memory
-from attnlab.tasks.edited_source import heads_of, score_of
+from attnlab.tasks.edited_source import heads_of, score_of, score_positions
 from attnlab.tasks.symbols.operations import Array, mask, softmax
 from attnlab.tasks.symbols.sheet import as_array, plain_numbers
 
@@ -66,7 +66,7 @@ def five_scores_of_heads(
             query=as_array(queries[number]),
             vectors=as_array(vectors[number]),
             visible=None if own.mask is None else as_array(own.mask[0]),
-            positions=as_array(own.positions[0]),
+            positions=as_array(score_positions(own)[0]),
             score=score_of(heads[number]),
         )
         of_heads.append(scores)

@@ -101,14 +101,14 @@ class TranslationSection(ReportSection):
             found.append({**of_texts, **metrics_of_references(evaluation.sentences)})
         return found
 
-    def maps_by_source(self, evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
+    def guessed_sources(self, evaluation: EvaluationFiles) -> list[str]:
         # The title of a translation's map is `source → hypothesis`; a source may contain an arrow.
         sources = {row["source"] for row in evaluation.sentences}
         longest_first = sorted(sources, key=len, reverse=True)
-        found = {}
+        found = []
         for each in evaluation.maps:
             fitting = (text for text in longest_first if each.title.startswith(f"{text} → "))
-            found[next(fitting, each.title)] = each
+            found.append(next(fitting, each.title))
         return found
 
     def drawn(self, attention: AttentionMap, row: Mapping[str, Any]) -> dict[str, Any]:
