@@ -379,7 +379,7 @@ MISTAKES = {
     ),
     "temperature": (
         ["translate", "{m}", "x", "--attention-temperature", "0"],
-        "temperature must be above 0, got 0.0",
+        "temperature must be from 0.001 to 1000, got 0.0",
     ),
     "forced token": (
         ["translate", "{m}", "x", "--force", "0=수"],

@@ -138,7 +138,7 @@ def test_form_of_another_site_is_refused(client):
         (b'{"model": "a", "text": "x", "colour": 3}', "colour"),
         (
             b'{"model": "a", "text": "x", "intervene": {"temperature": 0}}',
-            "temperature must be above 0",
+            "temperature must be from 0.001 to 1000",
         ),
         (
             b'{"model": "a", "text": "x", "intervene": {"hide": [9]}}',

@@ -125,6 +125,7 @@ SAMPLE = {
     ("search", "words"),
     [
         ({**BEAM, "int8": True}, "search.int8 is true"),
+        ({**BEAM, "replace_unknown": True}, "search.replace_unknown is true"),
         (SAMPLE, "search is attnlab.search.sample.SampleSearch"),
     ],
 )

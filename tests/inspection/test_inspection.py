@@ -397,3 +397,26 @@ def test_command_says_that_a_right_module_has_none(
 def test_module_that_cannot_be_made_is_a_sentence(file: str, target: str, sentence: str) -> None:
     with pytest.raises(ExperimentError, match=sentence):
         load(target.format(file=file))
+
+
+class Turned(Dot):
+    """The weights come first."""
+
+    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Any:
+        context, weights = super().forward(query, keys, values, mask)
+        return weights, context
+
+
+@pytest.mark.parametrize("kind", [Dot, Turned])
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 7, 8, 21, 24])
+def test_values_as_wide_as_a_source_is_long_are_told_from_weights(
+    kind: type[nn.Module], size: int
+) -> None:
+    assert faults_of(kind(), Sizes(value=size)) == []
+
+
+def test_mistake_is_found_whatever_the_width_of_values() -> None:
+    usual = faults_of(NoMask())
+    assert usual
+    for size in (1, 7, 8):
+        assert faults_of(NoMask(), Sizes(value=size)) == usual

@@ -162,7 +162,9 @@ def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
     ("values", "message"),
     [
         ({"kind": "flat"}, "kind must be"),
-        ({"temperature": 0}, "temperature must be above 0"),
+        ({"temperature": 0}, "temperature must be from 0.001 to 1000"),
+        ({"temperature": 1e-38}, "temperature must be from 0.001 to 1000, got 1e-38"),
+        ({"temperature": float("nan")}, "temperature must be from 0.001 to 1000, got nan"),
         ({"hide": [-1]}, "from 0 on"),
         ({"weights": {0: [float("nan")]}}, "weights of step 0"),
         ({"seed": -1}, "seed must be at least 0"),

@@ -120,7 +120,7 @@ def test_fewer_best_checkpoints_are_kept(continued):
         {"optimizer": adam(lr=0.002, weight_decay=0.1), "patience": 5},
         {"schedule": CosineSchedule(warmup_steps=2)},
     ],
-    ids=repr,
+    ids=["optimizer and patience", "schedule"],
 )
 def test_continued_training_that_was_stopped_resumes_exactly(continued, train, tmp_path, after):
     whole = continued({}, after)

@@ -315,6 +315,11 @@ def unsupported(predictor: Predictor) -> list[str]:
             "search.int8 is true, but an exported page multiplies no 8-bit integers; choose "
             "search.int8=false"
         )
+    if isinstance(predictor, Translator) and predictor.search({}).replace_unknown:
+        problems.append(
+            "search.replace_unknown is true, but an exported page copies no words of the source; "
+            "choose search.replace_unknown=false"
+        )
     return problems
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from attnlab.inspection.stranger import TOKENS, Answer, CallError, Inputs, Stranger
+from attnlab.inspection.stranger import Answer, CallError, Inputs, Stranger
 
 # A relative change of less than this is rounding: some modules take the softmax in 32 bits.
 TOLERANCE = 1e-6
-LONG = 3 * TOKENS
+LONG = 3  # times the tokens of the other probes
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _other_sum(found: str) -> Fault:
 def probe_order(stranger: Stranger) -> Fault | None:
     """Whether the order of the tokens matters, where keys and values move together."""
     inputs = without_pads(stranger.inputs())
-    order = torch.tensor([3, 5, 0, 6, 1, 2, 4])
+    order = torch.tensor([3, 5, 0, 6, 1, 2, 4, *range(7, stranger.tokens)])
     moved = replace(inputs, keys=inputs.keys[:, order], values=inputs.values[:, order])
     if not differs(stranger.answer(moved).context, stranger.answer(inputs).context):
         return None
@@ -306,7 +306,7 @@ def _overflow(dtype: torch.dtype, reason: str) -> Fault:
 
 def probe_lengths(stranger: Stranger) -> Fault | None:
     """Whether a source may have one token, or many."""
-    for tokens in (1, LONG):
+    for tokens in (1, LONG * stranger.tokens):
         try:
             answer = stranger.answer(without_pads(stranger.inputs(tokens=tokens)))
         except CallError as error:

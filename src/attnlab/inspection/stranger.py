@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
 
-SENTENCES, QUERIES, TOKENS = 3, 4, 7
-LENGTHS = (7, 5, 3)  # of the sentences, in real tokens
+SENTENCES, QUERIES = 3, 4
+FEWEST_TOKENS = 7  # of the longest sentence
+PADS = (0, 2, 4)  # of the sentences
 CALL = "forward(query, keys, values, mask)"
 
 
@@ -32,6 +33,14 @@ class Sizes:
     query: int = 16
     key: int = 16
     value: int = 16
+
+    @property
+    def tokens(self) -> int:
+        """Of the longest sentence: no width of a vector, so that it tells an axis of tokens."""
+        tokens = FEWEST_TOKENS
+        while tokens in (self.query, self.key, self.value):
+            tokens += 1
+        return tokens
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,18 @@ class CallError(Exception):
 class Stranger:
     """The module, in 64 bits and for evaluation, with what it takes for a query.
 
+    tokens: of its longest sentence.
+
     Raises ExperimentError where it cannot be called at all.
     """
 
     def __init__(self, module: nn.Module, sizes: Sizes) -> None:
         self._module = module.double().eval()
         self._sizes = sizes
+        self.tokens = sizes.tokens
+        # Which of the returned tensors is the context; later inputs may have as many tokens as it
+        # has numbers.
+        self._place_of_context: int | None = None
         self.with_queries = self._takes_several_queries()
 
     @property
@@ -95,11 +110,13 @@ class Stranger:
     def inputs(
         self,
         sentences: int = SENTENCES,
-        tokens: int = TOKENS,
+        tokens: int | None = None,
         queries: int = QUERIES,
         seed: int = 1,
     ) -> Inputs:
-        """Made-up sentences, some of which end in pads."""
+        """Made-up sentences, some of which end in pads; `tokens` are as many as `self.tokens`."""
+        if tokens is None:
+            tokens = self.tokens
         random = torch.Generator().manual_seed(seed)
 
         def draw(*shape: int) -> Tensor:
@@ -107,7 +124,9 @@ class Stranger:
 
         sizes = self._sizes
         axis = (queries,) if self.with_queries else ()
-        lengths = torch.tensor([LENGTHS[number % len(LENGTHS)] for number in range(sentences)])
+        lengths = torch.tensor(
+            [self.tokens - PADS[number % len(PADS)] for number in range(sentences)]
+        )
         mask = torch.arange(tokens) < lengths.clamp(max=tokens)[:, None]
         return Inputs(
             draw(sentences, *axis, sizes.query),
@@ -144,7 +163,8 @@ class Stranger:
             returned = module(*inputs.tensors)
         except Exception as error:  # whatever a stranger's code raises
             raise CallError(f"{type(error).__name__}: {error}") from error
-        return _answer_of(returned, inputs)
+        answer, self._place_of_context = _answer_of(returned, inputs, self._place_of_context)
+        return answer
 
     def _takes_several_queries(self) -> bool:
         reasons = []
@@ -159,29 +179,43 @@ class Stranger:
         raise ExperimentError(
             f"the module cannot be called as {CALL}: with queries (B, T, D) it fails with "
             f"{reasons[0]}; with a query (B, D) with {reasons[1]}. B is {SENTENCES}, T "
-            f"{QUERIES}, S {TOKENS}; keys have {self._sizes.key} numbers (--key-size), values "
+            f"{QUERIES}, S {self.tokens}; keys have {self._sizes.key} numbers (--key-size), values "
             f"{self._sizes.value} (--value-size), queries {self._sizes.query} (--query-size)"
         )
 
 
-def _answer_of(returned: Any, inputs: Inputs) -> Answer:
-    """The context, and the weights where there are any, told apart by their last axis."""
+def _answer_of(returned: Any, inputs: Inputs, place: int | None) -> tuple[Answer, int]:
+    """The context, and the weights where there are any, and the place of the context.
+
+    The first time they are told apart by their last axis.
+
+    place: of the context among the tensors of an earlier call; None for the first one.
+
+    Raises CallError where there is no context.
+    """
     tensors = [returned] if isinstance(returned, Tensor) else list(_tensors_in(returned))
     tokens = inputs.mask.shape[1]
     before = inputs.query.shape[:-1]
-    context = weights = None
-    for tensor in tensors:
+
+    def fits(tensor: Tensor) -> bool:
         axes = tensor.shape[:-1]
-        fits = axes == before or (len(before) == 1 and axes == (before[0], 1))
-        if context is None and fits and tensor.shape[-1] != tokens:
-            context = tensor.reshape(*before, tensor.shape[-1])
-        elif weights is None and tensor.dim() >= 2 and tokens in tensor.shape[1:]:
+        return axes == before or (len(before) == 1 and axes == (before[0], 1))
+
+    if place is None or place >= len(tensors) or not fits(tensors[place]):
+        wide = [i for i, each in enumerate(tensors) if fits(each) and each.shape[-1] != tokens]
+        if not wide:
+            shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors) or "nothing"
+            wanted = (*before, inputs.values.shape[-1])
+            raise CallError(f"it returned {shapes}, and no context such as {wanted}")
+        place = wide[0]
+
+    context = tensors[place].reshape(*before, tensors[place].shape[-1])
+    weights = None
+    for tensor in [*tensors[:place], *tensors[place + 1 :]]:
+        if tensor.dim() >= 2 and tokens in tensor.shape[1:]:
             weights = tensor
-    if context is None:
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors) or "nothing"
-        wanted = (*before, inputs.values.shape[-1])
-        raise CallError(f"it returned {shapes}, and no context such as {wanted}")
-    return Answer(context, weights)
+            break
+    return Answer(context, weights), place
 
 
 def _tensors_in(returned: Any) -> Sequence[Tensor]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from attnlab.batch import PAD, Batch, Padding
 from attnlab.data.padding import make_batch
-from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.tokenizer import Surface, Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory
@@ -23,6 +23,8 @@ from attnlab.tasks.predictor import Predictor
 from attnlab.tasks.requests import check_sources
 
 DECIMALS = 6
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ class Edit:
                 f"edit: before and behind must be at least 0, got {self.before} and {self.behind}"
             )
 
-    def apply(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a source after the swaps and drops."""
-        swapped = list(ids)
+    def apply(self, tokens: Sequence[T]) -> list[T]:
+        """The tokens of a source, or what stands for each of them, after the swaps and drops."""
+        swapped = list(tokens)
         for one, other in self.swap:
             swapped[one], swapped[other] = swapped[other], swapped[one]
         return [token for position, token in enumerate(swapped) if position not in self.drop]
@@ -68,6 +70,7 @@ class Source:
 
     ids: of its tokens, without `<eos>` and pads.
     words: its numbered unknown words.
+    surfaces: what each token stands for in the text, as `ids`.
     before, behind: pads that are added.
     device: of the model.
     """
@@ -76,6 +79,7 @@ class Source:
     padding: Padding
     ids: list[int]
     words: Sequence[str]
+    surfaces: list[Surface]
     before: int
     behind: int
     device: torch.device
@@ -101,6 +105,7 @@ class Source:
             padding=model.padding,
             ids=edit.apply(ids),
             words=words,
+            surfaces=edit.apply(tokenizer.surfaces(texts[0])),
             before=edit.before,
             behind=edit.behind,
             device=next(model.model.parameters()).device,

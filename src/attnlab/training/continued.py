@@ -107,10 +107,13 @@ def _move_to_step(scheduler: LambdaLR, step: int) -> None:
         group["initial_lr"] = group["lr"]
         group["lr"] = group["initial_lr"] * factor(step)
         rates.append(group["lr"])
-    scheduler.base_lrs = [group["initial_lr"] for group in groups]
-    scheduler.last_epoch = step
-    scheduler._step_count = step + 1  # as LambdaLR counts; it warns of a step that was left out
-    scheduler._last_lr = rates
+    position = {
+        "base_lrs": [group["initial_lr"] for group in groups],
+        "last_epoch": step,
+        "_step_count": step + 1,  # its first one is made when it is constructed
+        "_last_lr": rates,
+    }
+    scheduler.load_state_dict({**scheduler.state_dict(), **position})
 
 
 def _set_plateau(scheduler: ReduceLROnPlateau, schedule: PlateauSchedule) -> None:

@@ -7,11 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from attnlab.batch import EOS
+from attnlab.batch import EOS, UNK
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit
+from attnlab.tasks.translation.beam_tree import beam
+from explored_models import BEAM
 
 TEXT = "May 13, 2026"
 
@@ -144,3 +146,25 @@ def test_posterior_is_not_offered_as_weights_of_another_sentence(character_trans
 def test_target_whose_end_stands_within_it_is_refused(character_translator):
     with pytest.raises(ExperimentError, match="target: <eos> must stand at its end alone"):
         analysis.score(character_translator(), TEXT, [EOS, EOS])
+
+
+@pytest.mark.parametrize("choices", [{}, {"output": "first_order_hard_attention"}], ids=repr)
+def test_translate_and_beam_copy_source_words_as_the_api_does(character_translator, choices):
+    ours = character_translator(**choices)
+    unknown = {"force": {0: UNK, 1: UNK}}
+    copying = {"replace_unknown": True}
+    answer = ours(TEXT, intervene=Intervention(**unknown), **copying)
+    shown = analysis.translate(ours, TEXT, Intervention(**unknown), copying)
+    assert shown["text"] == answer.text
+    assert "<unk>" not in shown["text"]
+    tree = beam(ours, TEXT, copying, Intervention(**unknown))
+    assert tree["hypotheses"][0]["text"] == answer.text
+    assert "<unk>" in analysis.translate(ours, TEXT, Intervention(**unknown))["text"]
+
+
+def test_translate_copies_the_word_that_an_edit_has_moved(character_translator):
+    ours = character_translator(search={**BEAM, "replace_unknown": True})
+    at_first = Intervention(force={0: UNK}, weights={0: [1.0] + [0.0] * len(TEXT)})
+    assert analysis.translate(ours, TEXT, at_first)["text"].startswith("M")
+    swapped = Edit(swap=[(0, 2)], before=2)
+    assert analysis.translate(ours, TEXT, at_first, edit=swapped)["text"].startswith("y")

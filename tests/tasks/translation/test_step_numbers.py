@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -23,6 +24,7 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.fast import speed_up
+from attnlab.model.histories.history import History, Remembered
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit, Source
@@ -383,6 +385,69 @@ def test_step_behind_the_target_is_refused(tiny_model) -> None:
             step_numbers(ours, TEXT, [5, 3], step=step)
 
 
+@dataclasses.dataclass(frozen=True)
+class Asked(Remembered):
+    sharpness: torch.Tensor  # (B, 1)
+
+
+class SharpAsAsked(History[Asked]):
+    """Its normaliser gets other scores than those of the step."""
+
+    def __init__(self, *, query_size: int) -> None:
+        super().__init__()
+        self.v = torch.nn.Linear(query_size, 1, bias=False)
+
+    def first(self, memory: Any) -> Asked:
+        return Asked(memory.positions * self.v.weight.new_zeros(()), torch.zeros(1, 1))
+
+    def before(self, past: Asked, query: torch.Tensor) -> Asked:
+        return dataclasses.replace(past, sharpness=self.v(query).exp())
+
+    def weigh(self, scores: torch.Tensor, normalise: Any, past: Asked) -> torch.Tensor:
+        return normalise(past.sharpness * scores)
+
+    def after(self, past: Asked, query: Any, context: Any, weights: torch.Tensor) -> Asked:
+        return dataclasses.replace(past, weights=weights)
+
+
+class HalfBefore(SharpAsAsked):
+    """Reads what the normaliser makes of the scores, and the last weights."""
+
+    def weigh(self, scores: torch.Tensor, normalise: Any, past: Asked) -> torch.Tensor:
+        return (normalise(scores) + past.weights) / (1 + past.weights.sum(1, keepdim=True))
+
+
+class BiasedKeys(SharpAsAsked):
+    changes_keys = True
+
+    def change_keys(self, keys: torch.Tensor, past: Asked) -> torch.Tensor:
+        return keys + past.sharpness.unsqueeze(2) + past.weights.unsqueeze(2)
+
+
+@pytest.mark.parametrize(
+    ("history", "formulas"),
+    [
+        (SharpAsAsked, ["α = history(e′, past.sharpness)"]),
+        (HalfBefore, ["α = history(y, α_t−1)"]),
+        (
+            BiasedKeys,
+            ["k′_t = history(U h, past.sharpness, α_t−1)", "α = history(e′, past.sharpness)"],
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_history_of_ones_own_shows_what_it_reads(tiny_model, history, formulas) -> None:
+    ours = translator_of(tiny_model(history=Part(history)))
+    for step in (0, 2):
+        sheet, taken = sheet_at(ours, step, Edit(behind=1))
+        written = []
+        for group in sheet.groups:
+            for parts in group.formulas:
+                written.append("".join(getattr(part, "id", part) for part in parts))
+        assert [each for each in written if "history(" in each] == formulas
+        check_end(sheet, taken)  # among it, that α are the model's own weights
+
+
 def test_page_has_a_name_for_every_symbol_and_group(tiny_model) -> None:
     page = Path(attnlab.explorer.__file__).parent / "page"
     words = "".join(
@@ -393,6 +458,7 @@ def test_page_has_a_name_for_every_symbol_and_group(tiny_model) -> None:
     models.append(
         tiny_model(cell="lstm", scope="local_p_renormalised", history="coverage", heads=2)
     )
+    models.append(tiny_model(history=Part(SharpAsAsked)))
     models.append(tiny_model(decoder="no_attention", context="every_step"))
     models.append(tiny_model(decoder="step_then_attend", context="readout_and_previous_in_cell"))
     used = set()

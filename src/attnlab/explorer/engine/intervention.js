@@ -15,7 +15,7 @@ export const NO_CHANGE = { kind: null, weights: {}, temperature: 1, hide: [], ma
 export function interventionOf(given) {
   const change = { ...NO_CHANGE, ...given };
   if (![null, "uniform", "permuted"].includes(change.kind)) throw new Error(`kind must be 'uniform', 'permuted' or null, got '${change.kind}'`);
-  if (!(change.temperature > 0)) throw new Error(`temperature must be above 0, got ${change.temperature}`);
+  if (!(change.temperature >= 0.001 && change.temperature <= 1000)) throw new Error(`temperature must be from 0.001 to 1000, got ${change.temperature}`);
   for (const [step, row] of Object.entries(change.weights)) {
     if (!row.every((weight) => weight >= 0 && Number.isFinite(weight))) {
       throw new Error(`weights of step ${step} must be finite and at least 0, got [${row.join(", ")}]`);

@@ -158,6 +158,7 @@ export function searchWith(own, settings) {
   if (name === undefined) throw new Error(`this page has greedy and beam search, and no settings ${Object.keys(settings).join(", ")}`);
   const shared = Object.fromEntries(Object.entries(own).filter(([setting]) => NAMES[name].includes(setting)));
   const chosen = { ...SEARCHES[name], ...shared, ...given, name };
+  if (chosen.replace_unknown) throw new Error("search.replace_unknown must be false, because an exported page copies no words of the source, got true");
   if (chosen.n_best > chosen.size) throw new Error(`search.n_best must be at most the beam's size, which is ${chosen.size}, got ${chosen.n_best}`);
   return chosen;
 }

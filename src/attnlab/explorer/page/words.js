@@ -296,6 +296,7 @@ const WORDS = {
   "sym.history_F": ["filters, a row each", "필터, 필터마다 한 행"],
   "sym.history_U": ["weights of what the filters found", "필터 출력에 곱하는 가중치 행렬"],
   "sym.locations": ["what the filters found around each token", "필터가 각 토큰 주변에서 찾은 값"],
+  "sym.own_memory": ["what the history remembers", "히스토리가 기억하는 값"],
   "sym.remembered": ["what is remembered, as it is added to the keys", "키에 더하는 기억"],
   "sym.keys_with_history": ["keys with what is remembered", "기억을 더한 키"],
   "sym.transition": ["how likely the attention moves on", "다음 토큰으로 옮겨 갈 확률"],

@@ -34,7 +34,7 @@ class Intervention:
             answer's `.attention` is no map of weights (the posterior of hard attention, the mean of
             several heads, one block of several), it changes the model that made it.
         temperature: the scores are divided by it: towards 0 the likeliest position takes all,
-            towards infinity the weights become uniform.
+            towards infinity the weights become uniform. From 0.001 to 1000.
         hide: source positions that get the weight 0; the others share it. The encoder still reads
             them. Where all are hidden, all weights and the context are 0.
         mask_pads: True hides pads from the attention, False lets it weigh them; None for what the
@@ -70,8 +70,8 @@ class Intervention:
         object.__setattr__(
             self, "weights", {int(step): tuple(map(float, row)) for step, row in rows}
         )
-        if not self.temperature > 0:
-            raise ValueError(f"temperature must be above 0, got {self.temperature}")
+        if not 0.001 <= self.temperature <= 1000:
+            raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature}")
         if any(place < 0 for place in (*self.positions_to_hide, *self.weights, *self.force)):
             raise ValueError(
                 "hide, weights and force count positions and steps from 0 on, got a negative number"

@@ -431,7 +431,7 @@ def weights_of(
     def normalised(its_name: str, its_about: str) -> Symbol:
         return normalise(sheet, attention.normaliser, scores, its_name, its_about)
 
-    weighing = Weighing(scores, normalised, past, name, about)
+    weighing = Weighing(scores, normalised, attention.normaliser, past, name, about)
     return weigh_by_history(sheet, attention.history, weighing)
 
 

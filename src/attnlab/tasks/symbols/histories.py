@@ -6,9 +6,10 @@ Axes: S source tokens, T steps before this one, A projected keys, K filters, D v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 
 from attnlab.model.histories.coverage import Coverage
@@ -19,7 +20,7 @@ from attnlab.model.histories.location_sensitive import LocationSensitive
 from attnlab.model.histories.mocha import Mocha
 from attnlab.model.histories.monotonic import Monotonic, ReadingOn
 from attnlab.tasks.symbols.scores import base
-from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
+from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, as_array
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Weighing:
     """What weights are made of in a step, and how they are called.
 
     normalised: makes the symbol of the normaliser's weights, of its name and what it is.
+    normalise: the normaliser itself, on scores (B, S).
     past: what this head remembers.
     """
 
     scores: Symbol
     normalised: Callable[[str, str], Symbol]
+    normalise: Callable[[torch.Tensor], torch.Tensor]
     past: Any
     name: str
     about: str
@@ -114,11 +117,66 @@ def with_history(sheet: Sheet, history: Any, keys: Symbol, past: Sequence[Rememb
     if type(history) in WEIGHTS or not history.changes_keys:
         return keys
     given = torch.as_tensor(keys.values).to(past[-1].weights)[None]
-    found = history.change_keys(given, past[-1])[0]
+    watched, read = watch_reading(past[-1])
+    found = history.change_keys(given, watched)[0]
+    of = [keys, *remembered_symbols(sheet, past[-1], read, keys.axes[0])]
     part = type(history).__name__
-    changed = sheet.opaque("k′_t", "keys_with_history", found, *keys.axes, of=[keys], part=part)
-    sheet.formula("{} = history({})", changed, keys)
+    changed = sheet.opaque("k′_t", "keys_with_history", found, *keys.axes, of=of, part=part)
+    sheet.formula(made_by_history(of), changed, *of)
     return changed
+
+
+def made_by_history(of: Sequence[Symbol]) -> str:
+    """The formula of what a history of one's own makes of these symbols."""
+    return "{} = history(" + ", ".join(["{}"] * len(of)) + ")"
+
+
+def watch_reading(past: Remembered) -> tuple[Remembered, list[str]]:
+    """The record as before, and the names of its fields, in which each stands once it was read."""
+    names = [field.name for field in fields(past)]
+    read: list[str] = []
+    kind = type(past)
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def __getattribute__(self, name: str) -> Any:
+            if name in names and name not in read:
+                read.append(name)
+            return super().__getattribute__(name)
+
+    watched = object.__new__(Watched)
+    for name in names:
+        object.__setattr__(watched, name, getattr(past, name))
+    return watched, read
+
+
+def remembered_symbols(
+    sheet: Sheet, past: Remembered, names: Sequence[str], tokens: Axis
+) -> list[Symbol]:
+    """The fields of a record, of its only row, as symbols; α_t−1 are its weights."""
+    symbols = []
+    for name in names:
+        value = getattr(past, name)
+        if name == "weights":
+            symbols.append(given_once(sheet, "α_t−1", "last_weights", past.weights[0], tokens))
+            continue
+        axes = []
+        for place, size in enumerate(value.shape[1:]):
+            is_of_tokens = place == 0 and size == tokens.size
+            axes.append(tokens if is_of_tokens else Axis(f"N{place + 1}", size))
+        numbers = value[0].to(past.weights)
+        words = name.strip("_").replace("_", " ")  # an underscore would make an index of the rest
+        symbols.append(given_once(sheet, f"past.{words}", "own_memory", numbers, *axes))
+    return symbols
+
+
+def given_once(sheet: Sheet, name: str, about: str, values: torch.Tensor, *axes: Axis) -> Symbol:
+    """A symbol that keys and weights may both be made of; one with a prime where it has changed."""
+    known = sheet.symbols.get(sheet.named(name))
+    if known is None:
+        return sheet.given(name, about, values, *axes)
+    if np.array_equal(known.values, as_array(values)):
+        return known
+    return sheet.given(f"{name}′", about, values, *axes)
 
 
 # What is made of the scores.
@@ -224,19 +282,45 @@ def weigh_by_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
     """The weights (S,) that a history makes of the scores."""
     if type(history) in WEIGHTS:
         return WEIGHTS[type(history)](sheet, history, weighing)
-    scores, past = weighing.scores, weighing.past
-    y = None if history.makes_weights else weighing.normalised("y", "weights_before_change")
-    given = torch.as_tensor(scores.values).to(past.weights)[None]
+    return weigh_by_own_history(sheet, history, weighing)
 
-    def normalise(_: torch.Tensor) -> torch.Tensor:
-        assert y is not None
-        return torch.as_tensor(y.values).to(past.weights)[None]
 
-    found = history.weigh(given, normalise, history.read_scores(past, given))[0]
+def weigh_by_own_history(sheet: Sheet, history: Any, weighing: Weighing) -> Symbol:
+    """The weights (S,) of a history from outside, with the arguments that it reads."""
+    scores = weighing.scores
+    given = torch.as_tensor(scores.values).to(weighing.past.weights)[None]
+    past = history.read_scores(weighing.past, given)
+
+    # 1. Which of what is remembered does it read, and what does it normalise?
+    watched, read = watch_reading(past)
+    calls: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def normalise(own: torch.Tensor) -> torch.Tensor:
+        made = weighing.normalise(own).to(own)
+        calls.append((own, made))
+        return made
+
+    found = history.weigh(given, normalise, watched)[0]
+
+    # 2. Does it read the scores, other than to normalise them? Then others give other weights.
+    answers = iter([made for _, made in calls])
+    noise = torch.linspace(0.5, 1.5, given.shape[1], dtype=given.dtype, device=given.device)
+    try:
+        of_others = history.weigh(given + noise, lambda own: next(answers), past)[0]
+        reads_scores = not torch.equal(of_others, found)
+    except StopIteration:  # how often it normalises follows from the scores
+        reads_scores = True
+
+    # 3. The normaliser's own weights are a symbol of their own.
+    of = []
+    if reads_scores or not calls or any(not torch.equal(own, given) for own, _ in calls):
+        of.append(scores)
+    if any(torch.equal(own, given) for own, _ in calls):
+        of.append(weighing.normalised("y", "weights_before_change"))
+    of += remembered_symbols(sheet, past, read, scores.axes[0])
     part = type(history).__name__
-    of = [scores] if y is None else [y]
     alpha = sheet.opaque(weighing.name, weighing.about, found, *scores.axes, of=of, part=part)
-    sheet.formula("{} = history({})", alpha, *of)
+    sheet.formula(made_by_history(of), alpha, *of)
     return alpha
 
 

@@ -24,7 +24,7 @@ from attnlab.evaluation.edit_alignment import (
 )
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.bridges import ZeroBridge
-from attnlab.search.search import next_log_probs
+from attnlab.search.search import Hypothesis, Search, next_log_probs
 from attnlab.tasks.cleaning import cleaned
 from attnlab.tasks.edited_source import (
     NO_EDIT,
@@ -34,6 +34,8 @@ from attnlab.tasks.edited_source import (
     score_name,
 )
 from attnlab.tasks.requests import NO_CHANGE, compares_keys
+from attnlab.tasks.translation.hypotheses import HypothesisText
+from attnlab.tasks.translation.posterior import with_posteriors
 from attnlab.tasks.translation.translator import Translator
 
 TOP_TOKENS = 5  # likeliest tokens that are shown of a step
@@ -103,11 +105,23 @@ def translate(
         with_attention=search.replace_unknown,
         forced=translator.forced(intervene),
     )
+    (hypotheses,) = with_posteriors(
+        translator.model, batch.source, batch.source_mask, [hypotheses], intervene
+    )
     best = hypotheses[0]
     target = [*best.tokens, EOS] if best.finished else best.tokens
     answer = read_target(translator, source, target, intervene)
-    text = translator.target_tokenizer.decode(best.tokens, numbered=source.words)
+    text = text_of(translator, search, best, source)
     return answer | {"text": text, "score": best.score}
+
+
+def text_of(translator: Translator, search: Search, hypothesis: Hypothesis, source: Source) -> str:
+    """The text of what a search wrote, with words of the source where it copies them."""
+    to_text = HypothesisText(
+        translator.source_tokenizer, translator.target_tokenizer, search.replace_unknown
+    )
+    ids = source.batch([]).source[0]
+    return to_text.of_words(hypothesis, ids, source.surfaces, source.words)
 
 
 @torch.no_grad()

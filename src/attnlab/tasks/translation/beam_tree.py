@@ -19,8 +19,9 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 from attnlab.search.search import Hypothesis, next_log_probs, topk_by_blocks
 from attnlab.tasks.requests import NO_CHANGE
-from attnlab.tasks.translation.analysis import NO_EDIT, Edit, Source
+from attnlab.tasks.translation.analysis import NO_EDIT, Edit, Source, text_of
 from attnlab.tasks.translation.intervened import Intervened
+from attnlab.tasks.translation.posterior import with_posteriors
 from attnlab.tasks.translation.translator import Translator
 
 MAX_BEAM_SIZE = 20
@@ -163,8 +164,11 @@ def beam(
         recorder,
         batch.source,
         batch.source_mask,
-        with_attention=search.coverage_penalty > 0,
+        with_attention=search.coverage_penalty > 0 or search.replace_unknown,
         forced=forced,
+    )
+    (found,) = with_posteriors(
+        translator.model, batch.source, batch.source_mask, [found], model.intervention
     )
 
     hypotheses = []
@@ -175,9 +179,7 @@ def beam(
         hypotheses.append(
             {
                 "node": node,
-                "text": translator.target_tokenizer.decode(
-                    hypothesis.tokens, numbered=source.words
-                ),
+                "text": text_of(translator, search, hypothesis, source),
                 "log_prob": recorder.nodes[node]["log_prob"],
                 "length": len(hypothesis.tokens) + hypothesis.finished,
                 "score": hypothesis.score,

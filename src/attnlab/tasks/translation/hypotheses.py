@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlab.batch import EOS, PAD, UNK
 from attnlab.data.prepared import PreparedData, PreparedSplit
-from attnlab.data.tokenizer import UNKNOWN_SURFACE, Tokenizer
+from attnlab.data.tokenizer import UNKNOWN_SURFACE, Surface, Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, evenly_spaced
 from attnlab.evaluation.edit_alignment import (
     links_of_hypothesis,
@@ -49,25 +49,42 @@ class HypothesisText:
         Raises ExperimentError for `replace_unknown` and a model without attention.
         """
         (words,) = self.source_tokenizer.numbered_words([source_text])
+        surfaces: list[Surface] = []
+        if self.replace_unknown and UNK in hypothesis.tokens:
+            surfaces = self.source_tokenizer.surfaces(source_text)
+        return self.of_words(hypothesis, source, surfaces, words)
+
+    def of_words(
+        self,
+        hypothesis: Hypothesis,
+        source: Tensor,
+        surfaces: Sequence[Surface],
+        numbered: Sequence[str],
+    ) -> str:
+        """The text of a hypothesis whose source is no text any more, after an edit of its tokens.
+
+        source: (S,) the ids as the model read them, pads included.
+        surfaces: what each real token of the source stands for.
+        numbered: the numbered unknown words of the source.
+
+        Raises ExperimentError for `replace_unknown` and a model without attention.
+        """
         if not self.replace_unknown:
-            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
+            return self.target_tokenizer.decode(hypothesis.tokens, numbered=numbered)
         if hypothesis.attention_weights is None:
             raise attention_required("search.replace_unknown")
 
         unknown = [t for t, token in enumerate(hypothesis.tokens) if token == UNK]
-        if not unknown:
-            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
-        source_words = self.source_tokenizer.surfaces(source_text)
-        if not source_words:
-            return self.target_tokenizer.decode(hypothesis.tokens, numbered=words)
+        if not unknown or not surfaces:
+            return self.target_tokenizer.decode(hypothesis.tokens, numbered=numbered)
 
         is_word = (source != PAD) & (source != EOS)
         weights = hypothesis.attention_weights[unknown][:, is_word]  # (unknown, source words)
         highest_weights, positions = weights.max(1)
         replacements = []
         for weight, position in zip(highest_weights.tolist(), positions.tolist(), strict=True):
-            replacements.append(source_words[position] if weight > 0 else UNKNOWN_SURFACE)
-        return self.target_tokenizer.decode(hypothesis.tokens, replacements, words)
+            replacements.append(surfaces[position] if weight > 0 else UNKNOWN_SURFACE)
+        return self.target_tokenizer.decode(hypothesis.tokens, replacements, numbered)
 
 
 def readable_rows(split: PreparedSplit) -> NDArray[np.int64]:
