@@ -35,6 +35,7 @@ def problems(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:
         "training.average_decay=0.9",
         "training/teacher_forcing=linear",
         "training.frozen=[encoder]",
+        "+training.optimizer.amsgrad=false",  # as it is where nothing is written
     ],
 )
 def test_setting_that_can_change_between_two_steps_is_no_problem(after: str) -> None:
@@ -69,6 +70,16 @@ def test_setting_that_cannot_change_is_refused(
     assert found
     assert sentence in found[0]
     assert ", got " in found[0]
+
+
+@pytest.mark.parametrize("schedule", ["linear", "one_cycle"])
+def test_schedule_whose_length_is_that_of_the_training_names_those_that_go_on(
+    schedule: str,
+) -> None:
+    [found] = problems((f"training/schedule={schedule}",), ("training.max_steps=5000",))
+    assert "training.schedule.total_" in found
+    assert "training/schedule=constant, cosine, " in found
+    assert problems((f"training/schedule={schedule}",), ("training/schedule=constant",)) == []
 
 
 def test_settings_of_a_plateau_can_change() -> None:

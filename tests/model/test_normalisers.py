@@ -116,6 +116,23 @@ def test_newtons_method_and_sorting_find_the_same_threshold(
     torch.testing.assert_close(sought(x), by_sorting(x), rtol=0, atol=rounding)
 
 
+@pytest.mark.parametrize("name", ["sparsemax", "entmax"])
+def test_sparse_weights_of_a_row_do_not_depend_on_the_rows_beside_it(name):
+    normaliser = part_of("normaliser", name)()
+    scores = torch.randn(500, 14, generator=torch.Generator().manual_seed(6))
+    together = normaliser(scores)
+    alone = torch.cat([normaliser(row) for row in scores.split(1)])
+    assert torch.equal(together, alone)
+
+
+@pytest.mark.parametrize("name", ["sparsemax", "entmax"])
+def test_sparse_weights_can_be_compiled_whole(name):
+    normaliser = part_of("normaliser", name)()
+    scores = torch.randn(4, 9, generator=torch.Generator().manual_seed(7))
+    compiled = torch.compile(normaliser, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(scores), normaliser(scores))
+
+
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8, unique=True))
 def test_gradients_of_sparse_weights_are_those_of_their_threshold(values):
     """Against differences of the weights, away from scores that gain or lose a weight."""
@@ -125,6 +142,7 @@ def test_gradients_of_sparse_weights_are_those_of_their_threshold(values):
             nearly_seen = [normaliser(z + shift * torch.eye(len(z))) > 0 for shift in (-0.01, 0.01)]
             assume(bool((nearly_seen[0] == nearly_seen[1]).all()))
         assert torch.autograd.gradcheck(normaliser, z, atol=1e-4, eps=1e-6)
+        assert torch.autograd.gradgradcheck(normaliser, z, atol=1e-3, eps=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.01, 1.2, 1.5, 1.9, 2.0])

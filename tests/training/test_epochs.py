@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 
-from attnlab.data.sampler import Batching
+from attnlab.batch import Padding
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.sampler import Batching, BatchSampler
+from attnlab.training.trainer import EPOCHS_COUNTED, length_of
 
 EPOCHS = 4
 
@@ -51,6 +54,33 @@ def test_each_epoch_of_batches_by_tokens_has_every_row_once(train, prepared, bat
     ends = [sum(of_epochs[: epoch + 1]) for epoch in range(EPOCHS)]
     assert run.trainer.global_step == ends[-1]
     assert seen.validated_at == ends
+
+
+def test_epochs_are_counted_with_the_batches_of_all_processes(prepared):
+    """Each of eight processes needs a row of every batch."""
+    batches = SeqDataModule(prepared, Batching("tokens", size=24, pool=2), Padding())
+    for processes in (1, 8):
+        split = prepared.split("train")
+        sampler = BatchSampler(
+            split.source_lengths, split.target_lengths, batches.batching, world_size=processes
+        )
+        lengths = batches.epoch_lengths(processes)
+        assert callable(lengths)
+        assert lengths(0) == len(sampler)
+    assert len({batches.epoch_lengths(each)(0) for each in (1, 8)}) == 2
+
+
+def test_epochs_behind_those_that_are_counted_are_as_long_as_their_mean(settings):
+    """So that a training that ends by its patience is not planned to its last epoch."""
+    counted = []
+
+    def length(epoch: int) -> int:
+        counted.append(epoch)
+        return 10 + epoch % 2
+
+    endless = settings(max_steps=None, max_epochs=100_000, validate_every=50)
+    assert length_of(endless, length) == (1_050_000, 50)
+    assert max(counted) == EPOCHS_COUNTED - 1
 
 
 def test_epochs_of_batches_by_sentences_have_one_length(train):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,13 +85,17 @@ class SeqDataModule(pl.LightningDataModule):
         self.num_workers = num_workers
         self.accumulate = accumulate
 
-    def epoch_lengths(self) -> EpochLengths:
-        """How many batches the training loader gives in an epoch."""
-        sampler = self.train_dataloader().sampler
-        assert isinstance(sampler, BatchSampler)
+    def epoch_lengths(self, processes: int = 1) -> EpochLengths:
+        """How many batches the training loader gives in an epoch.
+
+        processes: that train. Each needs a row of every batch, so that many of them may get fewer
+            and larger batches.
+        """
+        sampler = self._sampler("train", shuffle=True, world_size=processes)
         if not sampler.epochs_differ:
             return len(sampler)
 
+        @cache
         def length(epoch: int) -> int:
             sampler.set_epoch(epoch)
             return len(sampler)
@@ -106,8 +111,22 @@ class SeqDataModule(pl.LightningDataModule):
     def test_dataloader(self) -> DataLoader[Any]:
         return self._loader("test", shuffle=False)
 
-    def _loader(self, name: str, shuffle: bool) -> DataLoader[Any]:
+    def _sampler(
+        self, name: str, shuffle: bool, rank: int = 0, world_size: int = 1
+    ) -> BatchSampler:
         split = self.data.split(name)
+        return BatchSampler(
+            split.source_lengths,
+            split.target_lengths,
+            self.batching,
+            seed=self.seed,
+            shuffle=shuffle,
+            rank=rank,
+            world_size=world_size,
+            parts=self.accumulate if shuffle else 1,
+        )
+
+    def _loader(self, name: str, shuffle: bool) -> DataLoader[Any]:
         trainer = self.trainer
         rank = 0
         world_size = 1
@@ -119,20 +138,11 @@ class SeqDataModule(pl.LightningDataModule):
             epoch = trainer.current_epoch
             is_on_gpu = isinstance(trainer.accelerator, CUDAAccelerator)
 
-        sampler = BatchSampler(
-            split.source_lengths,
-            split.target_lengths,
-            self.batching,
-            seed=self.seed,
-            shuffle=shuffle,
-            rank=rank,
-            world_size=world_size,
-            parts=self.accumulate if shuffle else 1,
-        )
+        sampler = self._sampler(name, shuffle, rank, world_size)
         if epoch is not None:
             sampler.set_epoch(epoch)
         return ResumableLoader(
-            BatchedRows(split, self.padding),
+            BatchedRows(self.data.split(name), self.padding),
             batch_size=None,  # the sampler gives whole batches
             sampler=sampler,
             consumed=self._consumed,

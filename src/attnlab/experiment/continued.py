@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,12 @@ _SCHEDULE = "training.schedule"
 _JUDGED = "the best checkpoint so far was chosen by it"
 _ORDER = "it decides which batches of the epoch are left"
 _STATE = "the optimiser's state was made with it"
+
+_OTHERS = (
+    " (training/schedule=constant, cosine, inverse_square_root and halving take a new rate and new "
+    "settings)"
+)
+_STEP_BY_STEP = f"step by step{_OTHERS}"
 
 # Sections and settings that cannot change, by their config paths, and why.
 _FIXED = {
@@ -91,17 +98,33 @@ def _of_optimizer(
     reasons = {}
     for place in changed:
         name = place.removeprefix(f"{_OPTIMIZER}.")
+        if _means_the_same(config, parent, place, default=_default_of(trial, name)):
+            continue
         if name not in read_at_each_step:
             reasons[place] = _STATE
         elif name == "lr" and isinstance(trial, torch.optim.Rprop):
             reasons[place] = _STATE  # it has a step size for each weight, which starts there
         elif name == "lr" and not _follows_step(training):
-            reasons[place] = "the schedule has made the rate from it, step by step"
+            reasons[place] = f"the schedule has made the rate from it, {_STEP_BY_STEP}"
         elif name == "momentum" and bool(value_at(config, place)) != bool(value_at(parent, place)):
             reasons[place] = _STATE  # without momentum it keeps no mean of its steps
         elif name in ("betas", "momentum") and _cycles(config):
             reasons[place] = "the schedule changes it from step to step"
     return reasons
+
+
+def _default_of(optimizer: torch.optim.Optimizer, name: str) -> Any:
+    """What an argument of the optimiser's class is where it is not given."""
+    argument = inspect.signature(type(optimizer)).parameters.get(name)
+    return None if argument is None else argument.default
+
+
+def _means_the_same(
+    config: Mapping[str, Any], parent: Mapping[str, Any], place: str, default: Any
+) -> bool:
+    """Whether two configs differ in nothing but that one of them writes out a default."""
+    here, there = (value_at(each, place) for each in (config, parent))
+    return (default if here is None else here) == (default if there is None else there)
 
 
 def _of_schedule(
@@ -113,10 +136,10 @@ def _of_schedule(
     if _follows_step(training):
         return {}
     if target in changed:
-        return {target: "the rate of this one depends on more than the step"}
+        return {target: f"the rate of this one depends on more than the step{_OTHERS}"}
     if isinstance(training.schedule, PlateauSchedule):
         return {}
-    return dict.fromkeys(changed, "the schedule has made the rate with it, step by step")
+    return dict.fromkeys(changed, f"the schedule has made the rate with it, {_STEP_BY_STEP}")
 
 
 def _follows_step(training: Training) -> bool:

@@ -90,7 +90,7 @@ def make_trainer(
     trainer = build_trainer(
         experiment.training,
         experiment.hardware,
-        batches=batches.epoch_lengths(),
+        batches=batches.epoch_lengths(experiment.hardware.processes),
         checkpoints=folder / "checkpoints",
         identity=folder.name,
         spool=spool,
@@ -106,7 +106,7 @@ def make_trainer(
 
 def check_training(experiment: Experiment, data: Prepared) -> None:
     """Raise ExperimentError, before a tracker has a run, where the training cannot start."""
-    batches = make_batches(experiment, data).epoch_lengths()
+    batches = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
     length_of(experiment.training, batches)
     problems = early_monitors(experiment.training, batches, experiment.callbacks)
     if problems:
@@ -117,7 +117,7 @@ def check_training(experiment: Experiment, data: Prepared) -> None:
 
 def training_steps(experiment: Experiment, data: Prepared) -> int:
     """The step at which the training ends at the latest."""
-    batches = make_batches(experiment, data).epoch_lengths()
+    batches = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
     steps, _ = length_of(experiment.training, batches)
     return steps
 

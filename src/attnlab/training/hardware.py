@@ -97,12 +97,17 @@ class Hardware:
                 "graphs must be false but with accelerator gpu and strategy single, got "
                 f"accelerator {self.accelerator} and strategy {self.strategy}"
             )
-        if self.strategy == "single" and self.devices * self.nodes > 1:
+        if self.strategy == "single" and self.processes > 1:
             raise ValueError(
                 f"strategy single has one process, but there are {self.devices} device(s) on "
                 f"{self.nodes} node(s); choose strategy ddp (or ddp_fork on one node), or devices "
                 "1 and nodes 1"
             )
+
+    @property
+    def processes(self) -> int:
+        """How many processes train together, one for each device of each node."""
+        return self.devices * self.nodes
 
     def with_precision(self) -> Hardware:
         """The same hardware with precision 32 or bf16 in place of `auto`.

@@ -38,6 +38,8 @@ from attnlab.training.spool import MetricSpool
 from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer_section import trainer_arguments
 
+EPOCHS_COUNTED = 200  # where epochs have different numbers of batches
+
 
 def configured_parts(
     callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
@@ -268,15 +270,22 @@ def length_of(settings: Training, batches: EpochLengths) -> tuple[int, int]:
 def _epochs_within(settings: Training, batches: Callable[[int], int]) -> tuple[int, list[int]]:
     """(steps of a training at most, the step at which each of its epochs ends).
 
+    To count the batches of an epoch is to plan it. After the first `EPOCHS_COUNTED`, epochs are
+    taken to be as long as these on average.
+
     batches: of the epoch with a number; epochs differ.
     """
     limit = math.inf if settings.max_steps is None else settings.max_steps
     epochs = itertools.count() if settings.max_epochs is None else range(settings.max_epochs)
     ends: list[int] = []
-    steps = 0
+    steps = 0.0
     for epoch in epochs:
-        steps += settings.steps_per_epoch(batches(epoch))
-        ends.append(int(min(steps, limit)))
+        if epoch < EPOCHS_COUNTED:
+            steps += settings.steps_per_epoch(batches(epoch))
+            mean = steps / (epoch + 1)
+        else:
+            steps += mean
+        ends.append(int(min(round(steps), limit)))
         if steps >= limit:
             break
     return ends[-1], ends

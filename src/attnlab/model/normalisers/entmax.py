@@ -80,7 +80,9 @@ class _Entmax(torch.autograd.Function):
         # 1. By the scores: diag(s) - s s^T / sum(s) with s_i = w_i^(2 - alpha) where w_i > 0
         # (Peters et al. 2019, section 3).
         if ctx.is_three_halves:
-            s = weights.sqrt()
+            # At least the smallest number, so that its root has a derivative.
+            tiny = torch.finfo(weights.dtype).tiny
+            s = weights.clamp(min=tiny).sqrt() * weights.sign()
         else:
             seen = weights > 0
             s = torch.where(seen, weights, 1) ** (2 - alpha) * seen

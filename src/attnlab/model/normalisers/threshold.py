@@ -2,8 +2,8 @@
 
 Newton's method finds it for every power. For the powers 1 (sparsemax) and 2 (1.5-entmax) sorting
 finds it too, in a fixed number of operations: on a GPU, which would have to wait for the processor
-after each of Newton's steps, and which records no more than a fixed number of them. On a processor
-sorting takes up to ten times as long.
+after each of Newton's steps, and in a compiled or exported model, which cannot go by what a step
+finds. On a processor sorting takes up to ten times as long.
 
 x is (..., S), its greatest number 0; tau is (..., 1).
 """
@@ -26,7 +26,7 @@ It may overwrite what it is given.
 
 def threshold_of_sums(x: Tensor) -> Tensor:
     """tau for the power 1 (Martins and Astudillo 2016)."""
-    if x.device.type != "cpu":
+    if _takes_fixed_operations(x):
         return sums_by_sorting(x)
 
     def sums(left: Tensor) -> tuple[Tensor, Tensor]:
@@ -38,7 +38,7 @@ def threshold_of_sums(x: Tensor) -> Tensor:
 
 def threshold_of_squares(x: Tensor) -> Tensor:
     """tau for the power 2 (Peters et al. 2019)."""
-    if x.device.type != "cpu":
+    if _takes_fixed_operations(x):
         return squares_by_sorting(x)
 
     def sums(left: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,6 +46,10 @@ def threshold_of_squares(x: Tensor) -> Tensor:
         return left.square_().sum(-1, keepdim=True), sum_of_left.mul_(2)
 
     return by_newton(x, sums)
+
+
+def _takes_fixed_operations(x: Tensor) -> bool:
+    return x.device.type != "cpu" or torch.compiler.is_compiling()
 
 
 def threshold_of_powers(x: Tensor, power: Tensor) -> Tensor:
@@ -68,10 +72,12 @@ def by_newton(x: Tensor, sums: Sums) -> Tensor:
         left = (x - tau).clamp_(min=0)
         total, steepness = sums(left)
         step = (total - 1).div_(steepness)
-        tau += step
-        # A CUDA graph cannot go by what it finds; steps at the threshold do not leave it.
+        # A row that has arrived stays, so that its weights do not depend on the rows beside it.
+        goes_on = step > nearest
+        tau += step.mul_(goes_on)
+        # A CUDA graph cannot go by what it finds.
         is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
-        if not is_captured and not (step > nearest).any():
+        if not is_captured and not goes_on.any():
             break
     return tau
 
