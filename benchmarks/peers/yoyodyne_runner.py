@@ -80,7 +80,6 @@ def settings(job: dict[str, Any], steps: int) -> dict[str, Any]:
             "max_steps": steps,
             "accelerator": "cpu",
             "logger": False,
-            "enable_checkpointing": False,
             "enable_progress_bar": False,
             "gradient_clip_val": job["clip"],
         },
