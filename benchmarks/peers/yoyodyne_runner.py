@@ -80,6 +80,7 @@ def settings(job: dict[str, Any], steps: int) -> dict[str, Any]:
             "max_steps": steps,
             "accelerator": "cpu",
             "logger": False,
+            "default_root_dir": job["model"],
             "enable_progress_bar": False,
             "gradient_clip_val": job["clip"],
         },
