@@ -34,7 +34,7 @@ from process_cost import limit_threads
 from results import Row, report
 from running import chosen, run_attnlab, run_or_exit, slug
 from side_by_side import Measured, Rounds, measure
-from training import EVERY, SPEED, train_attnlab
+from training import SPEED, check_steps, train_attnlab
 
 if TYPE_CHECKING:
     from torch import nn
@@ -291,11 +291,7 @@ def main() -> None:
     parser.add_argument("--steps", type=at_least_one, default=60)
     parser.add_argument("--warm-up", type=at_least_one, default=20)
     args = parser.parse_args()
-    if args.steps % EVERY or args.warm_up % EVERY:
-        parser.error(
-            f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and "
-            f"{args.warm_up}"
-        )
+    check_steps(parser, args)
     limit_threads()
     found = measure(contestants(args.only, args.steps, args.warm_up), args.rounds)
     rounds = f"medians of {args.rounds} rounds; a ratio is taken within a round"

@@ -15,6 +15,7 @@ optimiser included, validations left out, and of the tokens only real ones, `<eo
 from __future__ import annotations
 
 import statistics
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -163,6 +164,15 @@ def contestants(
     return {**taking_part, LIMITS: limits}
 
 
+def check_steps(parser: ArgumentParser, args: Namespace) -> None:
+    """End with a message where attnlab has no record at the steps asked for."""
+    if args.steps % EVERY or args.warm_up % EVERY:
+        parser.error(
+            f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and "
+            f"{args.warm_up}"
+        )
+
+
 def main() -> None:
     parser = corpus_parser(__doc__)
     add_only(parser)
@@ -171,11 +181,7 @@ def main() -> None:
     parser.add_argument("--steps", type=at_least_one, default=120)
     parser.add_argument("--warm-up", type=at_least_one, default=30)
     args = parser.parse_args()
-    if args.steps % EVERY or args.warm_up % EVERY:
-        parser.error(
-            f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and "
-            f"{args.warm_up}"
-        )
+    check_steps(parser, args)
     limit_threads()
     found = measure(
         contestants(args.data, args.only, args.batches, args.steps, args.warm_up), args.rounds

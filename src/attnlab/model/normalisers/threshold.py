@@ -3,7 +3,7 @@
 Newton's method finds it for every power. For the powers 1 (sparsemax) and 2 (1.5-entmax) sorting
 finds it too, in a fixed number of operations: on a GPU, which would have to wait for the processor
 after each of Newton's steps, and in a compiled or exported model, which cannot go by what a step
-finds. On a processor sorting takes up to ten times as long.
+finds. On a processor sorting long rows takes several times as long.
 
 x is (..., S), its greatest number 0; tau is (..., 1).
 """
