@@ -12,7 +12,7 @@ from torch import nn
 from attnlab.config.params import leaves, value_at
 from attnlab.config.target import TARGET
 from attnlab.errors import show
-from attnlab.training.optimisation import PlateauSchedule, Schedule
+from attnlab.training.optimisation import PlateauSchedule, follows_step
 from attnlab.training.settings import Training
 
 _OPTIMIZER = "training.optimizer"
@@ -104,7 +104,7 @@ def _of_optimizer(
             reasons[place] = _STATE
         elif name == "lr" and isinstance(trial, torch.optim.Rprop):
             reasons[place] = _STATE  # it has a step size for each weight, which starts there
-        elif name == "lr" and not _follows_step(training):
+        elif name == "lr" and not follows_step(training.schedule):
             reasons[place] = f"the schedule has made the rate from it, {_STEP_BY_STEP}"
         elif name == "momentum" and bool(value_at(config, place)) != bool(value_at(parent, place)):
             reasons[place] = _STATE  # without momentum it keeps no mean of its steps
@@ -133,18 +133,13 @@ def _of_schedule(
     """{place: why it cannot change} of the schedule of the learning rate."""
     changed = _different(config, parent, _SCHEDULE)
     target = f"{_SCHEDULE}.{TARGET}"
-    if _follows_step(training):
+    if follows_step(training.schedule):
         return {}
     if target in changed:
         return {target: f"the rate of this one depends on more than the step{_OTHERS}"}
     if isinstance(training.schedule, PlateauSchedule):
         return {}
     return dict.fromkeys(changed, f"the schedule has made the rate with it, {_STEP_BY_STEP}")
-
-
-def _follows_step(training: Training) -> bool:
-    """Whether the rate of this schedule depends on the step alone."""
-    return isinstance(training.schedule, Schedule) and training.schedule.follows_step
 
 
 def _cycles(config: Mapping[str, Any]) -> bool:

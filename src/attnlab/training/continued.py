@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from attnlab.training.optimisation import PlateauSchedule, Schedule
+from attnlab.training.optimisation import PlateauSchedule, follows_step
 
 _KEY = "experiment"
 
@@ -50,7 +50,7 @@ class ContinuedTraining(pl.Callback):
             if restored is not None:
                 restored.update(_own_settings(callback, restored))
         schedule = pl_module.settings.schedule
-        if isinstance(schedule, Schedule) and schedule.follows_step:
+        if follows_step(schedule):
             # The other experiment may have a schedule of another kind, whose state would not fit.
             checkpoint["lr_schedulers"] = []
 
@@ -63,7 +63,7 @@ class ContinuedTraining(pl.Callback):
         configured = pl_module.settings.optimizer(pl_module.parameters())
         scheduler = pl_module.lr_schedulers()
 
-        if isinstance(schedule, Schedule) and schedule.follows_step:
+        if follows_step(schedule):
             _set_groups(optimizer, configured)
             _move_to_step(scheduler, trainer.global_step)
         elif isinstance(schedule, PlateauSchedule):

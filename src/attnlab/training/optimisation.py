@@ -44,6 +44,11 @@ class Schedule(ABC):
         """
 
 
+def follows_step(schedule: object) -> bool:
+    """Whether the rate depends on the step alone; of torch's own schedulers nobody knows."""
+    return isinstance(schedule, Schedule) and schedule.follows_step
+
+
 @dataclass(frozen=True)
 class ConstantSchedule(Schedule):
     """The rate is constant after `warmup_steps` of linear growth."""
