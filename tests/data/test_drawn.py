@@ -23,6 +23,10 @@ DRAWN: dict[str, tuple[dict[str, Any], Callable[[str], int]]] = {
         {"num_keys": 2, "num_values": 2, "min_length": 1, "max_length": 2},
         lambda source: len(source.partition(" | ")[0].split()) // 2,
     ),
+    "tracked_recall": (
+        {"num_keys": 2, "num_values": 2, "min_length": 1, "max_length": 2},
+        lambda source: len(source.partition(" | ")[2].split()),
+    ),
     "flip_flop": (
         {"min_length": 2, "max_length": 3},
         lambda source: sum(word in "wir" for word in source.split()),

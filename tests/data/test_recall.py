@@ -1,8 +1,8 @@
-"""What stands in the pairs of associative recall and of flip-flops, and what is refused."""
+"""What stands in the pairs of recall, of tracked states and of flip-flops, and what is refused."""
 
 import pytest
 
-from attnlab.data.recall import FlipFlopCorpus, MqarCorpus
+from attnlab.data.recall import FlipFlopCorpus, MqarCorpus, TrackedRecallCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -28,6 +28,11 @@ def recall(**changed):
         "repeat_keys": False,
     }
     return MqarCorpus(**(SHARED | own | changed))
+
+
+def tracked_recall(**changed):
+    own = {"min_length": 1, "max_length": 6, "num_keys": 4, "num_values": 9, "write_key": True}
+    return TrackedRecallCorpus(**(SHARED | own | changed))
 
 
 def flip_flop(**changed):
@@ -97,6 +102,37 @@ def test_recall_asks_for_as_many_keys_as_wanted_in_random_order():
 def test_recall_with_impossible_sizes_is_refused(changed, message):
     with pytest.raises(ValueError, match=message):
         recall(**changed)
+
+
+@pytest.mark.parametrize("write_key", [True, False])
+def test_tracked_recall_target_is_the_pair_that_the_sum_names(write_key):
+    for row in rows_of(tracked_recall(write_key=write_key)):
+        pairs, _, numbers = row["source"].partition(" | ")
+        words = pairs.split()
+        value_of = dict(zip(words[::2], words[1::2], strict=True))
+        assert sorted(value_of) == ["k0", "k1", "k2", "k3"]
+        key = f"k{sum(map(int, numbers.split())) % 4}"
+        assert row["target"] == (f"{key} {value_of[key]}" if write_key else value_of[key])
+
+
+@pytest.mark.parametrize("write_key", [True, False])
+def test_tracked_recall_aligns_each_word_with_the_named_pair(write_key):
+    for row in rows_of(tracked_recall(write_key=write_key)):
+        target_words = row["target"].split()
+        linked = [row["source"][start:end] for start, end in row["source_spans"]]
+        assert linked == target_words
+        assert [row["target"][a:b] for a, b in row["target_spans"]] == target_words
+        # The value is the one that stands behind the key, and not an equal one of another pair.
+        key = f"k{sum(map(int, row['source'].partition(' | ')[2].split())) % 4}"
+        value_starts = row["source_spans"][-1][0]
+        assert row["source"][:value_starts].endswith(f"{key} ")
+
+
+def test_tracked_recall_names_each_state_as_often():
+    rows = rows_of(tracked_recall(num_pairs=2000))
+    named = [row["target"].split()[0] for row in rows]
+    shares = [named.count(f"k{state}") / len(named) for state in range(4)]
+    assert shares == pytest.approx([0.25] * 4, abs=0.04)
 
 
 def test_flip_flop_target_is_the_bit_that_was_written_last():

@@ -113,7 +113,15 @@ PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in PRESETS("*20[0-9][0-9]*.yaml"))
 LESSONS = sorted(path.stem for path in PRESETS("lesson/*.yaml"))
 
-GENERATED = ("articles", "flip_flop", "modular_arithmetic", "mqar", "parity", "reverse")
+GENERATED = (
+    "articles",
+    "flip_flop",
+    "modular_arithmetic",
+    "mqar",
+    "parity",
+    "reverse",
+    "tracked_recall",
+)
 
 # What a choice of the model needs of the data.
 NEEDS = dict.fromkeys(
