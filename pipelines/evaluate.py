@@ -23,7 +23,7 @@ def main(config: DictConfig) -> None:
 
     # Imported after the check, so that a wrong value is refused at once.
     from attnlab.experiment.evaluation import evaluate_model_folder
-    from attnlab.experiment.run import where_to_look
+    from attnlab.experiment.run_record import where_to_look
     from attnlab.terminal import echo
 
     evaluation = evaluate_model_folder(experiment)  # the metrics go to MLflow, too

@@ -130,7 +130,7 @@ def _fill_caches() -> None:
 
     from attnlab.config.names import readable_name
     from attnlab.experiment.composition import compose
-    from attnlab.experiment.run import TRAIN_SOURCES
+    from attnlab.experiment.point import TRAIN_SOURCES
     from attnlab.experiment.sections import TRAIN_SECTIONS
     from attnlab.plots.figure import label_text
     from attnlab.report.reporting import REPORT_SOURCES

@@ -16,8 +16,8 @@ from attnlab.config.identity import config_digest, experiment_identity, used_cod
 from attnlab.experiment import sections as experiment
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
+from attnlab.experiment.point import TRAIN_SOURCES
 from attnlab.experiment.preparation import PREPARE_SOURCES
-from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
 from attnlab.tasks.saved import SHIPPED
 

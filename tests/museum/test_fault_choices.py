@@ -20,7 +20,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.changes import changes
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
-from attnlab.experiment.run import TRAIN_SOURCES
+from attnlab.experiment.point import TRAIN_SOURCES
 from attnlab.experiment.sections import EVALUATE_SECTIONS, TRAIN_SECTIONS
 from attnlab.faults.fault import Fault
 from attnlab.faults.faulty_model import FaultySeq2Seq

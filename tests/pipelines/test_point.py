@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.experiment.run import find_resume_checkpoint, newest_checkpoint
+from attnlab.experiment.resuming import find_resume_checkpoint, newest_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, CheckpointFiles
 
 

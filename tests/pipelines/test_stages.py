@@ -22,8 +22,8 @@ from attnlab.config.identity import (
 )
 from attnlab.experiment import sections as experiment
 from attnlab.experiment.evaluation import EVALUATE_SOURCES
+from attnlab.experiment.point import TRAIN_SOURCES
 from attnlab.experiment.preparation import PREPARE_SOURCES
-from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.report.reporting import REPORT_SOURCES
 from attnlab.tasks.saved import SHIPPED
 

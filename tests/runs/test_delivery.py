@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.data.row_kinds import Pairs
 from attnlab.experiment import evaluation
-from attnlab.experiment.run import experiment_lock
+from attnlab.experiment.point import experiment_lock
 from attnlab.runs.delivery import deliver
 from attnlab.tasks.translation.report.section import TranslationSection
 from attnlab.tasks.translation.translator import Translator
@@ -177,7 +177,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         (into / "metrics.json").write_text('{"bleu": 30.0}')
 
     monkeypatch.setattr(evaluation, "write_evaluation", evaluating)
-    monkeypatch.setattr("attnlab.experiment.run.command_line", tuple)
+    monkeypatch.setattr("attnlab.experiment.run_record.command_line", tuple)
     monkeypatch.setattr(evaluation, "run_folder_of_evaluation", lambda *_: state)
     monkeypatch.setattr(evaluation, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluation, "name_of_run", lambda *_: "a name")

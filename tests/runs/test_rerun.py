@@ -7,7 +7,8 @@ from threading import Thread
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.run import experiment_lock, reset_experiment_folder
+from attnlab.experiment.point import experiment_lock
+from attnlab.experiment.resuming import reset_experiment_folder
 from attnlab.locks import VARIABLE
 from attnlab.runs.delivery import deliver
 from attnlab.runs.sweep_record import SweepRecord

@@ -82,8 +82,9 @@ def train(name: str, into: Path, overrides: Sequence[str] = ()) -> CourseModel:
     # Imports Lightning, which takes seconds
     from attnlab.experiment.composition import compose
     from attnlab.experiment.override_text import quoted
+    from attnlab.experiment.point import read_done
     from attnlab.experiment.preparation import prepare
-    from attnlab.experiment.run import open_run, read_done, set_up
+    from attnlab.experiment.run import open_run, set_up
     from attnlab.experiment.training import make_batches, make_module, make_trainer
 
     folder = into / name

@@ -30,7 +30,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.evaluation import write_evaluation
 from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.preparation import prepared_folder, write_prepared
-from attnlab.experiment.run import parameters
+from attnlab.experiment.run_record import parameters
 from attnlab.experiment.training import keep_model, make_batches, make_module, make_trainer
 from attnlab.progress import progress_bars
 from attnlab.runs.tracking import MlflowTracking

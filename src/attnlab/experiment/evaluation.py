@@ -35,13 +35,9 @@ from attnlab.evaluation.measures import Measures
 from attnlab.evaluation.own_metrics import RecordedMetric, measured
 from attnlab.experiment.hydra_config import changed_values, config_folders
 from attnlab.experiment.hydra_job import output_folder
-from attnlab.experiment.run import (
-    ExperimentRun,
-    experiment_lock,
-    other_precision,
-    record_of,
-    run_folder_of_evaluation,
-)
+from attnlab.experiment.point import experiment_lock
+from attnlab.experiment.run import ExperimentRun, other_precision, run_folder_of_evaluation
+from attnlab.experiment.run_record import record_of
 from attnlab.experiment.sections import EVALUATE_SECTIONS, TRAIN_SECTIONS
 from attnlab.faults.faulty_task import evaluated_with_fault
 from attnlab.files import atomic_file, atomic_folder, resolve_path, write_json

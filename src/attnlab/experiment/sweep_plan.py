@@ -26,7 +26,7 @@ from attnlab.experiment.composition import check
 from attnlab.experiment.grid import grid, last_of_each_key, values_of
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
-from attnlab.experiment.run import TRAIN_SOURCES
+from attnlab.experiment.point import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.ray_jobs import check_ray
 from attnlab.runs.shared_views import View

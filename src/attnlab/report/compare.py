@@ -13,7 +13,7 @@ from rich.table import Table
 from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
-from attnlab.experiment.run import experiment_lock
+from attnlab.experiment.point import experiment_lock
 from attnlab.files import resolve_path
 from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command

@@ -22,12 +22,9 @@ from attnlab.experiment.evaluation import print_metrics
 from attnlab.experiment.hydra_config import config_folders, shown_choices
 from attnlab.experiment.hydra_job import command_line, output_folder, python_path
 from attnlab.experiment.params_file import outputs
-from attnlab.experiment.run import (
-    ExperimentRun,
-    experiment_lock,
-    run_folder_of_evaluation,
-    where_to_look,
-)
+from attnlab.experiment.point import experiment_lock
+from attnlab.experiment.run import ExperimentRun, run_folder_of_evaluation
+from attnlab.experiment.run_record import where_to_look
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.report.asked import Asked, AskedSweep
 from attnlab.runs.run_folder import SWEEP_TAG, RunState, read_state, read_uploaded

@@ -20,8 +20,9 @@ import pandas as pd  # type: ignore[import-untyped]
 from attnlab.evaluation.evaluation_files import read_history
 from attnlab.evaluation.grades import Grades
 from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
+from attnlab.experiment.point import point_of
 from attnlab.experiment.preparation import prepare
-from attnlab.experiment.run import open_run, point_of, set_up
+from attnlab.experiment.run import open_run, set_up
 from attnlab.runs.run_folder import DONE
 from attnlab.tasks.task import Experiment
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
