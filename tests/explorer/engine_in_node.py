@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.explorer.export import ENGINE, exported
+from attnlab.explorer.exported_model import exported
+from attnlab.explorer.exported_page import ENGINE
 from attnlab.explorer.server import page_of, validated
 from attnlab.tasks.predictor import Predictor
 

@@ -20,7 +20,9 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.explorer import export
-from attnlab.explorer.export import SUPPORTED, exported, page_with, unsupported
+from attnlab.explorer.export import page_with
+from attnlab.explorer.exported_model import exported
+from attnlab.explorer.supported import SUPPORTED, unsupported
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.fast import speed_up
 from attnlab.model.gates import ElementwiseGate, PerHeadGate

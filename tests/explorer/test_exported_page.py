@@ -7,7 +7,8 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from attnlab.explorer.export import OLD_BROWSER, page_with
+from attnlab.explorer.export import page_with
+from attnlab.explorer.exported_page import OLD_BROWSER
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.step_numbers import step_numbers

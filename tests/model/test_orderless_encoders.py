@@ -23,7 +23,7 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import METHODS, is_attention_explanation, relevances
 from attnlab.evaluation.gradient_flow import gradient_flow
 from attnlab.experiment.composition import compose
-from attnlab.explorer.export import unsupported
+from attnlab.explorer.supported import unsupported
 from attnlab.model.classifier import Classifier
 from attnlab.model.encoders.convolutional import ConvolutionalEncoder
 from attnlab.search.beam import BeamSearch

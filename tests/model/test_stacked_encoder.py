@@ -25,7 +25,7 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import METHODS, relevances
 from attnlab.evaluation.gradient_flow import gradient_flow
 from attnlab.experiment.composition import compose
-from attnlab.explorer.export import unsupported
+from attnlab.explorer.supported import unsupported
 from attnlab.model.encoders.encoder import Encoded, Encoder, VectorEncoder, mean_state
 from attnlab.model.encoders.stacked import StackedEncoder
 from attnlab.model.fast import speed_up

@@ -18,7 +18,7 @@ from attnlab.data.trainers import CharacterTrainer, TaggedCharacterTrainer, Word
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import relevances
 from attnlab.experiment.composition import compose
-from attnlab.explorer.export import unsupported
+from attnlab.explorer.supported import unsupported
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.patch import Patch
 from attnlab.model.encoders.encoder import Encoded

@@ -22,7 +22,7 @@ from attnlab.experiment.evaluation import evaluate_model_folder
 from attnlab.experiment.preparation import prepare
 from attnlab.experiment.run import open_run, set_up
 from attnlab.experiment.training import make_batches, make_module, make_trainer
-from attnlab.explorer.export import unsupported
+from attnlab.explorer.supported import unsupported
 from attnlab.files import read_own_record
 from attnlab.model.model_folder import load_model
 from attnlab.tasks.task import Experiment

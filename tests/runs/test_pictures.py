@@ -15,7 +15,7 @@ from attnlab.runs.pictures import PictureCallback, Pictures, write_heat_maps, wr
 from attnlab.runs.run_folder import OUTBOX
 from attnlab.runs.tracking import NoTracking
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
-from attnlab.training.trainer import SpoolLogger
+from attnlab.training.spool_logger import SpoolLogger
 
 
 class Tiny(pl.LightningModule):

@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 from attnlab.batch import Padding
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.sampler import Batching, BatchSampler
-from attnlab.training.trainer import EPOCHS_COUNTED, length_of
+from attnlab.training.training_length import EPOCHS_COUNTED, length_of
 
 EPOCHS = 4
 

@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.errors import ExperimentError
 from attnlab.training.spool import HistoryRow, MetricSpool, history, write_history
-from attnlab.training.trainer import SpoolLogger
+from attnlab.training.spool_logger import SpoolLogger
 
 
 @pytest.fixture

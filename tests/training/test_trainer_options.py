@@ -14,7 +14,7 @@ from pytorch_lightning.profilers import SimpleProfiler
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
-from attnlab.training.trainer import configured_parts
+from attnlab.training.configured_parts import configured_parts
 
 # 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
 CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}

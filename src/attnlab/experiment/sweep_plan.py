@@ -4,39 +4,43 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.config.names import setting_name
-from attnlab.errors import ExperimentError, holds_password, masked_values, show
+from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
 from attnlab.experiment.grid import grid, last_of_each_key, values_of
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
+from attnlab.experiment.planned_search import SEED, PlannedSearch, planned_search
 from attnlab.experiment.point import TRAIN_SOURCES
+from attnlab.experiment.sweep_checks import (
+    check_known_points,
+    check_launcher_of_search,
+    check_search,
+    check_settings_have_effect,
+    check_study,
+    warn_of_jobs_without_gpus,
+)
 from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.ray_jobs import check_ray
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_points import combined, read_points, varied_keys
 from attnlab.runs.sweep_record import SweepRecord
-from attnlab.runs.sweep_settings import JobProcesses, asks_for_gpus, job_processes
+from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
 
-SEED = "seed"
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
@@ -55,21 +59,6 @@ _LAUNCHERS = (
     "hydra_plugins.hydra_joblib_launcher",
     "hydra_plugins.hydra_submitit_launcher",
 )
-
-
-@dataclass(frozen=True)
-class PlannedSearch:
-    """A search of our sweeper.
-
-    seeds: of each trial.
-    storage: its address; None for memory.
-    study: its name in the storage; None for the sweep's identity.
-    """
-
-    trials: int
-    seeds: int
-    storage: str | None
-    study: str | None
 
 
 @dataclass(frozen=True)
@@ -109,53 +98,35 @@ class SweepPlan:
         # As written: `${oc.env:NAME}` must not become its value, which would be written down.
         given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
         sweeper: Any = OmegaConf.to_container(hydra.sweeper, resolve=False)
-        overrides, of_sweeper = given["task"], sweeper.get("params") or {}
-        shard = OmegaConf.select(config, "sweep.shard")
-        if shard is not None and "part" not in sweeper:
-            chosen = hydra.runtime.choices["hydra/sweeper"]
-            raise ExperimentError(
-                f"sweep.shard must be null with hydra/sweeper={chosen}, got {show(shard)}; "
-                "leave one of them out"
-            )
-        if hydra.launcher.get("wait") is False and "part" not in sweeper:
-            raise ExperimentError(
-                "launcher.wait must be true where a sweeper chooses points by the results of "
-                "others, got false; sweep=grid and sweep=listed take it"
-            )
-        _check_settings_have_effect(config, given)
+        check_known_points(config, sweeper)
+        check_settings_have_effect(config, given)
+
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        of_sweeper = sweeper.get("params") or {}
         written_in_sweeper = [f"{key}={value}" for key, value in of_sweeper.items()]
-        parsed = parser.parse_overrides([*written_in_sweeper, *overrides])
+        parsed = parser.parse_overrides([*written_in_sweeper, *given["task"]])
         counted = last_of_each_key(parsed)
         values = [values_of(override) for override in counted]
         listed = _listed_points(parser, hydra.sweeper.get("listed"))
         is_search = str(sweeper.get("_target_")).endswith(".OptunaSweeper")
         if is_search:
-            _check_search(sweeper, parsed)
-            _check_study(config)
-            _check_launcher_of_search(hydra)
+            check_search(sweeper, parsed)
+            check_study(config)
+            check_launcher_of_search(hydra)
 
-        experiments: list[Experiment] = []
-        problems: list[str] = []
-        for point in _points(values, listed):
-            try:
-                experiments.append(check(compose_in_command([*given["hydra"], *point], name)))
-            except ExperimentError as error:
-                problems += error.problems
-        if problems:
-            raise ExperimentError(list(dict.fromkeys(problems)))
-        _warn_of_jobs_without_gpus(hydra.launcher, experiments)
+        experiments = _checked(_points(values, listed), given["hydra"], name)
+        warn_of_jobs_without_gpus(hydra.launcher, experiments)
         varies = varied_keys(listed)
         varies += [override.key_or_group for override in counted if override.is_sweep_override()]
         points = int(hydra.sweeper.get("n_trials") or len(grid(values, listed)))
         search = None
         if is_search:
-            search = _search(hydra.sweeper, parsed, experiments[0].config["seed"])
+            search = planned_search(hydra.sweeper, parsed, experiments[0].config["seed"])
             points = search.trials * search.seeds
             varies += [SEED] if search.seeds > 1 else []
         return cls(
-            overrides=[text for text in overrides if not text.startswith("sweep.shard=")],
-            shard=shard,
+            overrides=[text for text in given["task"] if not text.startswith("sweep.shard=")],
+            shard=OmegaConf.select(config, "sweep.shard"),
             listed=listed,
             varies=list(dict.fromkeys(varies)),
             points=points,
@@ -266,6 +237,27 @@ class SweepPlan:
                 logging.getLogger(name).setLevel(logging.WARNING)
 
 
+def _checked(
+    points: Sequence[Sequence[str]], of_hydra: Sequence[str], name: str | None
+) -> list[Experiment]:
+    """The experiments of these points, which have the overrides of Hydra, too.
+
+    name: of the config.
+
+    Raises ExperimentError with every problem of every point.
+    """
+    experiments: list[Experiment] = []
+    problems: list[str] = []
+    for point in points:
+        try:
+            experiments.append(check(compose_in_command([*of_hydra, *point], name)))
+        except ExperimentError as error:
+            problems += error.problems
+    if problems:
+        raise ExperimentError(list(dict.fromkeys(problems)))
+    return experiments
+
+
 def _sections_of_identity(values: dict[str, Any]) -> dict[str, Any]:
     """The sections of a point that decide what its job finds.
 
@@ -287,142 +279,6 @@ def _verbose(value: Any) -> bool | list[str]:
     if isinstance(value, bool):
         return value
     return [value] if isinstance(value, str) else list(value)
-
-
-def _check_search(sweeper: Mapping[str, Any], overrides: Sequence[Override]) -> None:
-    """Raise ExperimentError for ranges and settings of the sweeper that no search can use.
-
-    sweeper: its node as written. What refers to the section `sweep` is checked there.
-    """
-    from attnlab.experiment.search_overrides import search_space  # imports Optuna
-
-    space = search_space(overrides)
-    if not space.varied:
-        raise ExperimentError(
-            "sweep=optuna needs a setting to choose, such as "
-            "'training.optimizer.lr=tag(log,interval(1e-4,1e-2))'"
-        )
-    for name in ("n_trials", "n_jobs", "seeds"):
-        value = sweeper[name]
-        if not _is_reference(value) and (not isinstance(value, int) or value < 1):
-            raise ExperimentError(
-                f"hydra.sweeper.{name} must be a whole number above 0, got {show(value)}"
-            )
-    waits = sweeper.get("wait_for_batch", True)
-    if not _is_reference(waits) and not isinstance(waits, bool):
-        raise ExperimentError(
-            f"hydra.sweeper.wait_for_batch must be true or false, got {show(waits)}"
-        )
-    if holds_password(sweeper["storage"]):
-        raise ExperimentError(
-            "hydra.sweeper.storage holds a password, which would be written down with the config; "
-            "write ${oc.env:NAME} for it"
-        )
-
-
-def _check_study(config: DictConfig) -> None:
-    """Raise ExperimentError for the name of a study that is kept nowhere."""
-    study = OmegaConf.select(config, "sweep.study")
-    if study is not None and config.hydra.sweeper.storage is None:
-        raise ExperimentError(
-            "sweep.study must be null without sweep.storage, which keeps trials under that name; "
-            f"got {show(study)}"
-        )
-
-
-def _check_settings_have_effect(config: DictConfig, given: Mapping[str, Sequence[str]]) -> None:
-    """Raise ExperimentError for settings of a section that Hydra's own node goes over.
-
-    So does `launcher.workers=4` beside `hydra/launcher=joblib` or `hydra.launcher.n_jobs=2`.
-
-    given: the overrides of the command, of Hydra (`hydra`) and of the experiment (`task`).
-    """
-    problems = []
-    for section, node in (("launcher", "launcher"), ("sweep", "sweeper")):
-        starts = (f"hydra/{node}=", f"hydra/{node}/", f"hydra.{node}.")
-        of_hydra = [text for text in given["hydra"] if text.lstrip("+~").startswith(starts)]
-        if not of_hydra:
-            continue
-        written = OmegaConf.to_yaml(config.hydra[node], resolve=False)
-        for override in given["task"]:
-            key = override.partition("=")[0].lstrip("+~")
-            is_used = re.search(rf"\b{re.escape(key)}\b", written) or key == "sweep.objectives"
-            if not key.startswith(f"{section}.") or is_used:
-                continue
-            problems.append(
-                f"{key} has no effect beside {' '.join(masked_values(of_hydra))}, which decides; "
-                f"leave out one of them, got {override}"
-            )
-    if problems:
-        raise ExperimentError(problems)
-
-
-def _warn_of_jobs_without_gpus(launcher: DictConfig, experiments: Sequence[Experiment]) -> None:
-    """Warn of trainings on a GPU whose cluster is asked for none.
-
-    A partition may give them all the same.
-    """
-    on_gpus = any(experiment.hardware.accelerator == "gpu" for experiment in experiments)
-    if on_gpus and not asks_for_gpus(launcher):
-        print(
-            "warning: hardware.accelerator is gpu, but the jobs ask the cluster for no GPU; set "
-            "launcher.gpus=1, or on Slurm launcher.gres=gpu:1",
-            file=sys.stderr,
-        )
-
-
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, str) and "${" in value
-
-
-def _check_launcher_of_search(hydra: DictConfig) -> None:
-    """Raise ExperimentError where points shall start one by one on a launcher that may not bear it.
-
-    hydra: the node of the composed config.
-    """
-    waits = hydra.sweeper.get("wait_for_batch") is not False
-    if waits or job_processes(hydra.launcher, 1).kind != "other":
-        return
-    chosen = hydra.runtime.choices["hydra/launcher"]
-    raise ExperimentError(
-        f"sweep.wait_for_batch must be true with hydra/launcher={chosen}, got false; "
-        "launcher=joblib, slurm and ray start points one by one"
-    )
-
-
-def _search(node: DictConfig, overrides: Sequence[Override], seed: int) -> PlannedSearch:
-    """The search of a sweeper's node, whose settings are checked.
-
-    seed: of the experiment.
-
-    Raises ExperimentError where the command gives a seed beside those of each trial, or a range
-    that the sampler cannot search.
-    """
-    seeds, keys = int(node.seeds), [override.get_key_element() for override in overrides]
-    if seeds > 1 and SEED in keys:
-        trained = f"{seed} to {seed + seeds - 1}"
-        raise ExperimentError(
-            f"{SEED} must be left out with sweep.seeds={seeds}, which trains each setting with the "
-            f"seeds {trained}; got {overrides[keys.index(SEED)].input_line}"
-        )
-
-    from attnlab.experiment.search_overrides import search_space
-    from attnlab.runs.search_parts import prepared_sampler, wanted_trials  # imports Optuna
-
-    space = search_space(overrides)
-    try:
-        sampler = instantiate(node.sampler)
-    except InstantiationException as error:
-        if isinstance(error.__cause__, ExperimentError):
-            raise error.__cause__ from None
-        raise
-    prepared_sampler(sampler, space)  # whatever it lacks is said before the sweep's run begins
-    return PlannedSearch(
-        trials=wanted_trials(sampler, space, int(node.n_trials)),
-        seeds=seeds,
-        storage=node.storage,
-        study=node.study_name,
-    )
 
 
 def _listed_points(parser: OverridesParser, path: str | None) -> list[list[str]]:

@@ -23,11 +23,13 @@ from attnlab.runs.pictures import PictureCallback
 from attnlab.runs.run_folder import DONE
 from attnlab.tasks.task import Experiment
 from attnlab.training.checkpoints import averaged_weights, best_checkpoints, outcome_of
+from attnlab.training.configured_parts import configured_parts
 from attnlab.training.extension_checks import early_monitors
 from attnlab.training.processes import explain_out_of_memory
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.supervised import SupervisedTrainer
-from attnlab.training.trainer import build_trainer, configured_parts, length_of
+from attnlab.training.trainer import build_trainer
+from attnlab.training.training_length import length_of
 
 
 def make_model(experiment: Experiment, data: Prepared) -> Any:

@@ -28,9 +28,11 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from attnlab.data.datamodule import EpochLengths
 from attnlab.errors import ExperimentError, masked, show
+from attnlab.training.configured_parts import configured_parts
 from attnlab.training.settings import Training
-from attnlab.training.trainer import configured_parts, length_of, quiet_lightning
+from attnlab.training.trainer import quiet_lightning
 from attnlab.training.trainer_section import trainer_arguments
+from attnlab.training.training_length import length_of
 
 # Callbacks that would silently override a setting of attnlab, or need what its modules lack.
 REPLACED: dict[type[pl.Callback], str] = {

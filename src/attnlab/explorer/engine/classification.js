@@ -9,7 +9,7 @@ import { argmax } from "./vectors.js";
 
 /** A trained model with its tokenizer. */
 export class SentenceClassifier {
-  /** @param {object} exported as attnlab/explorer/export.py writes it */
+  /** @param {object} exported as attnlab/explorer/exported_model.py writes it */
   constructor(exported, weights) {
     this.model = new Classifier(exported.model, weights);
     this.sourceTokenizer = new Tokenizer(exported.source_tokenizer);

@@ -14,7 +14,7 @@ import { mean } from "./vectors.js";
 
 export class Seq2Seq {
   /**
-   * @param {object} config the parts of the model and their settings, as attnlab/explorer/export.py writes them
+   * @param {object} config the parts of the model and their settings, as attnlab/explorer/exported_model.py writes them
    * @param {Weights} weights
    */
   constructor(config, weights) {

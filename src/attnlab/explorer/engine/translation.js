@@ -18,7 +18,7 @@ const MAX_BEAM_SIZE = 20;
 
 /** A trained model with its tokenizers and its search. */
 export class Translator {
-  /** @param {object} exported as attnlab/explorer/export.py writes it */
+  /** @param {object} exported as attnlab/explorer/exported_model.py writes it */
   constructor(exported, weights) {
     this.model = new Seq2Seq(exported.model, weights);
     this.sourceTokenizer = new Tokenizer(exported.source_tokenizer);
