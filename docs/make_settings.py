@@ -24,7 +24,8 @@ from attnlab.config.place import Place, component, places_of, setting_annotation
 from attnlab.config.signature import constructor_hints, settings_of
 from attnlab.config.target import PARTIAL, TARGET, class_named, known_targets
 from attnlab.experiment.composition import plain, sections_of
-from attnlab.experiment.hydra_config import choices_of, compose_config, groups
+from attnlab.experiment.config_sources import groups
+from attnlab.experiment.hydra_config import choices_of, compose_config
 from attnlab.files import atomic_file, write_json
 from attnlab.project import CONF
 from attnlab.tasks.saved import SHIPPED

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.experiment.hydra_config import groups
+from attnlab.experiment.config_sources import groups
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = [

@@ -14,7 +14,8 @@ import pytest
 from make_settings import meanings, write
 
 from attnlab.experiment.composition import plain
-from attnlab.experiment.hydra_config import compose_config, groups
+from attnlab.experiment.config_sources import groups
+from attnlab.experiment.hydra_config import compose_config
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")

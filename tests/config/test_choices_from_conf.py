@@ -9,7 +9,8 @@ import pytest
 from attnlab.config.choices import choice_of, default_choices, differences
 from attnlab.config.params import value_at
 from attnlab.experiment.composition import compose
-from attnlab.experiment.hydra_config import compose_config, groups
+from attnlab.experiment.config_sources import groups
+from attnlab.experiment.hydra_config import compose_config
 from attnlab.project import CONF
 
 PRESETS = groups()["experiment"]

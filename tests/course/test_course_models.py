@@ -13,7 +13,7 @@ from attnlab.course import models
 from attnlab.course.models import MODELS, known, train
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.formed_attention import read_formed
-from attnlab.experiment.hydra_config import groups
+from attnlab.experiment.config_sources import groups
 from attnlab.explorer.formed import training_of
 
 SHORT = ("training.max_steps=2", "training.validate_every=2")

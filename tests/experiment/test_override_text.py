@@ -11,7 +11,7 @@ from hydra.errors import OverrideParseException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.experiment.hydra_config import hydra_error_sentence
+from attnlab.experiment.hydra_errors import hydra_error_sentence
 from attnlab.experiment.override_text import as_override, as_typed, quoted, unreadable
 
 PARSER = OverridesParser.create()

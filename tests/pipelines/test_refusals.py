@@ -9,7 +9,7 @@ import pytest
 from entry_points import ATTENTIONS, Command, Ended
 from omegaconf import ListConfig, OmegaConf
 
-from attnlab.experiment.hydra_config import SEVERAL_CHOICES
+from attnlab.experiment.config_sources import SEVERAL_CHOICES
 from attnlab.project import CONF
 
 CHOICES = {

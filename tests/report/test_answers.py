@@ -13,7 +13,8 @@ import pytest
 from attnlab.report.answers import Answer, answers, interaction_sentence, rule, short_verdicts
 from attnlab.report.compare import answer_in_markdown
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import MlflowLinks, other_columns, write_comparison
+from attnlab.report.comparison import MlflowLinks, write_comparison
+from attnlab.report.comparison_tables import other_columns
 from attnlab.report.disagreement import disagreement
 from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from omegaconf import OmegaConf
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.hydra_config import compose_config, groups, search_folders
+from attnlab.experiment.config_sources import groups, search_folders
+from attnlab.experiment.hydra_config import compose_config
 from attnlab.experiment.override_text import unreadable
 from attnlab.project import CONF, with_pipeline_commands
 

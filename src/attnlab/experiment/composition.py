@@ -23,14 +23,14 @@ from attnlab.config.paths import Paths
 from attnlab.config.target import TARGET
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.evaluation.corpus_metric import CorpusMetric
+from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.hydra_config import (
     check_choices_are_found_once,
     choices_of,
     compose_config,
     compose_in_command,
-    config_folders,
-    hydra_error_sentence,
 )
+from attnlab.experiment.hydra_errors import hydra_error_sentence
 from attnlab.faults.faulty_task import check_task, with_fault
 from attnlab.files import resolve_path
 from attnlab.model.model_folder import ShapesAlone

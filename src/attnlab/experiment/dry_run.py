@@ -27,8 +27,8 @@ from rich.table import Table
 from attnlab.config.names import readable_name
 from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
+from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.evaluation import write_evaluation
-from attnlab.experiment.hydra_config import config_folders
 from attnlab.experiment.preparation import prepared_folder, write_prepared
 from attnlab.experiment.run_record import parameters
 from attnlab.experiment.training import keep_model, make_batches, make_module, make_trainer

@@ -33,7 +33,8 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import Measures
 from attnlab.evaluation.own_metrics import RecordedMetric, measured
-from attnlab.experiment.hydra_config import changed_values, config_folders
+from attnlab.experiment.config_sources import config_folders
+from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.hydra_job import output_folder
 from attnlab.experiment.point import experiment_lock
 from attnlab.experiment.run import ExperimentRun, other_precision, run_folder_of_evaluation

@@ -19,8 +19,9 @@ from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.command_callback import command_leads_sweeps, leading_sweeps
 from attnlab.experiment.command_help import check_options, help_with_groups_shown
-from attnlab.experiment.hydra_config import check_overrides, config_folders
+from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.hydra_job import overrides
+from attnlab.experiment.override_checks import check_overrides
 from attnlab.experiment.user_errors import report_user_errors
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_claims import PointHeldError

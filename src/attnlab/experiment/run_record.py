@@ -10,7 +10,7 @@ import torch
 from attnlab.config.names import readable_name
 from attnlab.config.paths import path_from
 from attnlab.data.prepared import Prepared
-from attnlab.experiment.hydra_config import config_folders
+from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.hydra_job import command_line
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.runs.mlflow_variables import environment_note

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from attnlab.errors import ExperimentError, JobFailedError
-from attnlab.experiment.hydra_config import hydra_error_sentence, is_of_hydra
+from attnlab.experiment.hydra_errors import hydra_error_sentence, is_of_hydra
 from attnlab.terminal import print_any_character, show_problems
 
 ENVIRONMENT = {

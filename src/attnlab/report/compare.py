@@ -19,15 +19,8 @@ from attnlab.progress import progress_bars
 from attnlab.project import pipeline_command
 from attnlab.report.answers import answers, rule, short_verdicts
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import (
-    PAGE,
-    MlflowLinks,
-    letters_sentence,
-    notes,
-    percent,
-    ranking,
-    write_comparison,
-)
+from attnlab.report.comparison import PAGE, MlflowLinks, write_comparison
+from attnlab.report.comparison_tables import letters_sentence, notes, percent, ranking
 from attnlab.report.disagreement import Output, disagreement
 from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of

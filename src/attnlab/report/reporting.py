@@ -18,8 +18,9 @@ from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError, masked
 from attnlab.experiment.changes import changes, with_typed
 from attnlab.experiment.composition import compose
+from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.evaluation import print_metrics
-from attnlab.experiment.hydra_config import config_folders, shown_choices
+from attnlab.experiment.hydra_config import shown_choices
 from attnlab.experiment.hydra_job import command_line, output_folder, python_path
 from attnlab.experiment.params_file import outputs
 from attnlab.experiment.point import experiment_lock

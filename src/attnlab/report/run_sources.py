@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
-from attnlab.config.names import setting_name
 from attnlab.config.params import dotted_params, short_params
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluation_files import (
@@ -23,18 +21,15 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
-from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, name_of, short_key
+from attnlab.report.systems import SEED, compared_runs, varying
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
     from attnlab.runs.stored_runs import StoredRun  # imports MLflow
 
-SEED = "seed"
-# Columns of the table of runs; choices need other names.
-_TAKEN = (SEED, "run", "system", "run_id")
-# Settings that do not affect results.
-_IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
+
 _ENOUGH_SEEDS = 5
 # Logged metrics of a training.
 _CPU_SECONDS = "system/training_cpu_seconds"
@@ -70,7 +65,7 @@ def runs_of_sweep(
         ("varied", ", ".join(record.varies)),
         ("command", shlex.join(record.command)),
     ]
-    compared = _compared(
+    compared = compared_runs(
         runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id
     )
     return replace(compared, more_seeds=_command_with_more_seeds(record, runs))
@@ -249,7 +244,7 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
         )
         runs.append(run)
     names = ", ".join(folder.name for folder in folders)
-    return _compared(runs, varied=None, facts=[("builds", names)], left_out=[], parent=None)
+    return compared_runs(runs, varied=None, facts=[("builds", names)], left_out=[], parent=None)
 
 
 def _choices_of(params: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
@@ -307,7 +302,7 @@ def runs_of_tracker(
     # Only where all runs are children of one sweep can the comparison be added to its run.
     parents = {run.parent for run in evaluated}
     parent = parents.pop() if len(parents) == 1 else None
-    return _compared(runs, varied=None, facts=[asked], left_out=left_out, parent=parent)
+    return compared_runs(runs, varied=None, facts=[asked], left_out=left_out, parent=parent)
 
 
 def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str]) -> ComparedRun:
@@ -328,136 +323,3 @@ def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str])
         parameters=run.params,
         run_id=run.run_id,
     )
-
-
-def _compared(
-    found: Sequence[ComparedRun],
-    varied: str | None,
-    facts: list[tuple[str, str]],
-    left_out: list[LeftOut],
-    parent: str | None,
-) -> ComparedRuns:
-    """Name the systems and shorten the names of the choices.
-
-    A run with the choices and the seed of an earlier one is left out: it is no second seed.
-
-    found: runs without a system, their choices by full keys.
-    varied: what varies, for the title; None for the names of the choices.
-    """
-    keys: dict[str, None] = {}
-    for run in found:
-        keys |= dict.fromkeys(run.choices)
-    short = short_names(list(keys))
-    if varied is None:
-        varied = " × ".join(short.values()) or "seeds"
-        facts = [*facts, ("varied", ", ".join(short.values()) or "nothing but the seed")]
-
-    # By system and seed.
-    different: dict[tuple[str, str], ComparedRun] = {}
-    left_out = list(left_out)
-    systems = system_names([run.choices for run in found])
-    for run, system in zip(found, systems, strict=True):
-        earlier = different.get((system, run.seed))
-        if earlier is None:
-            different[system, run.seed] = _in_system(run, system, short)
-        else:
-            left_out.append(LeftOut(run.name, f"the same choices and seed as {earlier.name}"))
-
-    runs = list(different.values())
-    num_systems = len({run.system for run in runs})
-    title = f"{varied}: {_counted(len(runs), 'run')} of {_counted(num_systems, 'system')}"
-    return ComparedRuns(title, facts, runs, left_out, parent)
-
-
-def _in_system(run: ComparedRun, system: str, short: Mapping[str, str]) -> ComparedRun:
-    """The run with its system, its choices by short names, and the other parameters that matter.
-
-    short: {key of a choice: its short name}.
-    """
-    choices = {short[key]: value for key, value in run.choices.items()}
-    names_of_choices = {*short, *map(short_key, short), SEED}
-    others = {}
-    for key, value in run.parameters.items():
-        # A group of choices is `model/attention` in a sweep, and `model.attention` in the params.
-        is_choice = key in names_of_choices or key.replace(".", "/") in names_of_choices
-        if not is_choice and not key.startswith(_IRRELEVANT):
-            others[key] = value
-    return replace(run, system=system, choices=choices, parameters=others)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The params that differ between systems.
-
-    These are short ones such as `attention`, and as few dotted ones as possible. A choice implies
-    many dotted params, its class and its sizes. So these count only where runs that agree in all
-    short ones differ in them, as in a sweep over the learning rate.
-
-    runs: the params of each.
-    """
-    all_keys = set[str]().union(*runs)
-    dotted_keys = [key for key in all_keys if "." in key]
-    short_keys = [key for key in all_keys if "." not in key]
-
-    short = _differing(runs, short_keys)
-    attends = [params for params in runs if params.get("attention") != "none"]
-    if len(attends) < len(runs) and "decoder" not in _differing(attends, short):
-        # Without attention there is one decoder: no further choice
-        short = [key for key in short if key != "decoder"]
-
-    runs_by_choices: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
-    for params in runs:
-        choices = tuple(params.get(key, "") for key in short)
-        runs_by_choices.setdefault(choices, []).append(params)
-    dotted: list[str] = []
-    for alike in runs_by_choices.values():
-        dotted += _differing(alike, dotted_keys)
-    return list(dict.fromkeys([*short, *dotted]))
-
-
-def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:
-    """Those of the keys in which runs differ and that can affect results; sorted, without seed."""
-    differing = []
-    for key in sorted(keys):  # the tracker returns params in any order
-        values = {params.get(key) for params in runs}
-        is_relevant = key != SEED and not key.startswith(_IRRELEVANT)
-        if is_relevant and len(values) > 1:
-            differing.append(key)
-    return differing
-
-
-def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """{key: its words, `teacher forcing ratio`}, or the whole key where the words collide."""
-    uses = Counter(map(setting_name, keys))
-    names = {}
-    for key in keys:
-        words = setting_name(key)
-        is_unique = uses[words] == 1 and words not in _TAKEN
-        names[key] = words if is_unique else key
-    return names
-
-
-def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
-    """A name for each of these choices (full keys, without a seed).
-
-    Two names are equal exactly where the choices are. Names round numbers; where two systems would
-    share a name, both get their choices as written.
-    """
-    names = [name_of(each) for each in choices]
-    written = [_as_written(each) for each in choices]
-    written_by_name: dict[str, set[str]] = {}
-    for name, text in zip(names, written, strict=True):
-        written_by_name.setdefault(name, set()).add(text)
-
-    unique = []
-    for name, text in zip(names, written, strict=True):
-        is_shared = len(written_by_name[name]) > 1
-        unique.append(text if is_shared else name)
-    return unique
-
-
-def _as_written(choices: Mapping[str, str]) -> str:
-    return " · ".join(f"{key}={value}" for key, value in choices.items())
