@@ -18,7 +18,8 @@ from entry_points import PIPELINES, TINY
 from servers import served_model
 
 from attnlab.api import load
-from attnlab.tasks.translation.translator import Translation, Translator
+from attnlab.tasks.translation.answers import Translation
+from attnlab.tasks.translation.translator import Translator
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import ClassifiedText
 from attnlab.tasks.cleaning import cleaned, cleaning_of
-from attnlab.tasks.translation.translator import Translation
+from attnlab.tasks.translation.answers import Translation
 
 LIMITED = CLEANING | {"max_source_length": 2, "max_characters": 5}
 

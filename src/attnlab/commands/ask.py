@@ -18,7 +18,7 @@ from attnlab.files import atomic_file
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import ClassifiedText
 from attnlab.tasks.requests import BATCH_SIZE
-from attnlab.tasks.translation.translator import Scored, Translation
+from attnlab.tasks.translation.answers import Scored, Translation
 from attnlab.training.hardware import use_plain_float32
 
 # What goes into one line of the output.
