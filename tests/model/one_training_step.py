@@ -15,7 +15,8 @@ from torch.nn.functional import cross_entropy
 from attnlab.batch import Batch
 from attnlab.config.part import Part
 from attnlab.model.fast import speed_up
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 from attnlab.training import teacher_forcing
 from attnlab.training.loss import summed_loss, token_losses
 from attnlab.training.reinforcement import Reinforcement

@@ -19,7 +19,8 @@ from attnlab.batch import Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.fast import speed_up
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.training.graphs import GraphedPasses, lengthened

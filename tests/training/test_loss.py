@@ -13,7 +13,7 @@ from attnlab.model.fast import speed_up
 from attnlab.model.outputs.likelihood import smoothed_nll
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.output import Reading
-from attnlab.model.seq2seq import Unrolled
+from attnlab.model.unrolled import Unrolled
 from attnlab.training.loss import summed_loss, summed_nll
 
 V = 11

@@ -11,7 +11,8 @@ from torch import Tensor
 from attnlab.batch import Batch
 from attnlab.faults.fault import Fault
 from attnlab.faults.faulty_model import FaultySeq2Seq
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 
 
 @dataclass(frozen=True)

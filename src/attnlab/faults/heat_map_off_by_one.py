@@ -12,7 +12,8 @@ from attnlab.batch import Batch
 from attnlab.faults.fault import Fault
 from attnlab.faults.faulty_model import FaultySeq2Seq, heads_of
 from attnlab.model.decoders.step import DecoderState
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 
 
 @dataclass(frozen=True)

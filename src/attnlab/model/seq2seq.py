@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import MultiHeadAttention, remember
-from attnlab.model.attention.draws import Drawn, Draws
+from attnlab.model.attention.draws import Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
@@ -41,87 +41,7 @@ from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import Scope
-
-
-@dataclass(frozen=True)
-class Unrolled:
-    """A pass over the target: what the output reads, and where the attention looked.
-
-    attention_weights are the mean over the heads, or where the output says that each token of the
-    target comes from. history_loss is that of the attention's history,
-    summed over the real target tokens and weighted by its `loss_weight`; None where it has none.
-    draw_log_probability and draw_entropy are those of the weights that training drew (`Drawn`);
-    None where it draws none. They are fields of their own, since a CUDA graph takes a pass apart
-    into tensors (training/graphs.py).
-    """
-
-    reading: Reading  # (B, T, ...)
-    attention_weights: Tensor | None  # (B, T, S)
-    history_loss: Tensor | None = None  # ()
-    draw_log_probability: Tensor | None = None  # (B, T)
-    draw_entropy: Tensor | None = None  # (B, T)
-
-    @property
-    def drawn(self) -> Drawn | None:
-        """What training drew."""
-        if self.draw_log_probability is None or self.draw_entropy is None:
-            return None
-        return Drawn(self.draw_log_probability, self.draw_entropy)
-
-    def with_drawn(self, drawn: Drawn | None) -> Unrolled:
-        """The pass with what training drew, (B, T)."""
-        if drawn is None:
-            return self
-        return replace(self, draw_log_probability=drawn.log_probability, draw_entropy=drawn.entropy)
-
-    def reordered(self, order: Tensor) -> Unrolled:
-        """The pass with the target's positions in another order, (B, T)."""
-
-        def moved(x: Tensor | None) -> Tensor | None:
-            return None if x is None else reorder(x, order)
-
-        return replace(
-            self,
-            reading=self.reading.with_each(lambda x: reorder(x, order)),
-            attention_weights=moved(self.attention_weights),
-            draw_log_probability=moved(self.draw_log_probability),
-            draw_entropy=moved(self.draw_entropy),
-        )
-
-
-@dataclass
-class _Steps:
-    """What the loop over the step has found so far: an entry for each step."""
-
-    outputs: list[StepOutput] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)  # empty where all are read at the end
-    losses: list[Tensor] = field(default_factory=list)  # (B,), of the history
-    drawn: list[Drawn] = field(default_factory=list)
-
-    @property
-    def last_reading(self) -> Reading | None:
-        return self.readings[-1] if self.readings else None
-
-    def note_drawn(self, drawn: Drawn | None) -> None:
-        if drawn is not None:
-            self.drawn.append(drawn)
-
-    def attention_weights(self) -> Tensor | None:
-        """The mean over the heads, (B, T, S)."""
-        weights = [
-            output.attention_weights.mean(1)
-            for output in self.outputs
-            if output.attention_weights is not None
-        ]
-        return torch.stack(weights, dim=1) if weights else None
-
-    def all_drawn(self) -> Drawn | None:
-        """What all steps drew, (B, T)."""
-        if not self.drawn:
-            return None
-        log_probabilities = [each.log_probability.flatten() for each in self.drawn]
-        entropies = [each.entropy.flatten() for each in self.drawn]
-        return Drawn(torch.stack(log_probabilities, dim=1), torch.stack(entropies, dim=1))
+from attnlab.model.unrolled import Steps, Unrolled
 
 
 class Seq2Seq(nn.Module):
@@ -186,44 +106,19 @@ class Seq2Seq(nn.Module):
             target_vocabulary_size=target_vocabulary_size,
         )
 
-        if bridge.target.passes_source and self.decoder.body.state_shape.layers == 0:
-            raise ValueError(
-                f"bridge {bridge.target.__name__} makes a first recurrent state, but this decoder "
-                "has none, and looks at the source by its attentions alone; choose "
-                "model/bridge=zero"
-            )
-        hides_a_part = attention is not None and not self.encoder.attended_whole
-        if hides_a_part and not bridge.target.reads_final_state:
-            raise ValueError(
-                "encoder keeps a part of the source from the attention, and only its final state "
-                f"holds that part, which bridge {bridge.target.__name__} does not read; choose "
-                "model/bridge=linear or model.encoder.read=both"
-            )
+        self._check_bridge(bridge.target, attends=attention is not None)
         self.bridge: Bridge = bridge(
             encoder_shape=self.encoder.state_shape,
             decoder_shape=self.decoder.body.state_shape,
             output_size=self.encoder.output_size,
             backward_size=self.encoder.backward_size,
         )
-        if not (self.bridge.passes_source or self.decoder.reads_memory):
-            raise ValueError(
-                "bridge hands nothing of the source to a decoder that never looks at it; choose "
-                "model/bridge=linear, model.decoder.context=every_step, or a model/attention and a "
-                "model/decoder that attends"
-            )
+        self._check_source_is_read()
 
-        body = self.decoder.body
-        check_attention(output.target, self.decoder.attention)
         context_size = value_size if self.decoder.into_readout else 0
-        check_alignment(output.target, self.decoder.attention, context_size)
-        check_pointing(
-            output.target,
-            self.decoder.attention,
-            body.readout,
-            has_state=body.state_shape.layers > 0,
-            feeds_context=self.decoder.into_cell or self.decoder.steps_twice,
-        )
+        self._check_output(output.target, context_size)
         check_vocabularies(output.target, source_vocabulary_size, target_vocabulary_size)
+        body = self.decoder.body
         self.output: Output = output(
             readout_size=body.readout.size,
             hidden_size=body.state_shape.size,
@@ -235,6 +130,44 @@ class Seq2Seq(nn.Module):
         tie_embeddings(tied_embeddings, vocabulary, body.embedding, self.encoder.embedding)
         if initialisation is not None:
             initialisation(self)
+
+    def _check_bridge(self, bridge: type[Bridge], attends: bool) -> None:
+        """Raise ValueError for a bridge that goes with another encoder or decoder."""
+        if bridge.passes_source and self.decoder.body.state_shape.layers == 0:
+            raise ValueError(
+                f"bridge {bridge.__name__} makes a first recurrent state, but this decoder "
+                "has none, and looks at the source by its attentions alone; choose "
+                "model/bridge=zero"
+            )
+        hides_a_part = attends and not self.encoder.attended_whole
+        if hides_a_part and not bridge.reads_final_state:
+            raise ValueError(
+                "encoder keeps a part of the source from the attention, and only its final state "
+                f"holds that part, which bridge {bridge.__name__} does not read; choose "
+                "model/bridge=linear or model.encoder.read=both"
+            )
+
+    def _check_source_is_read(self) -> None:
+        """Raise ValueError for a decoder that nothing tells of the source."""
+        if not (self.bridge.passes_source or self.decoder.reads_memory):
+            raise ValueError(
+                "bridge hands nothing of the source to a decoder that never looks at it; choose "
+                "model/bridge=linear, model.decoder.context=every_step, or a model/attention and a "
+                "model/decoder that attends"
+            )
+
+    def _check_output(self, output: type[Output], context_size: int) -> None:
+        """Raise ValueError for an output that needs another attention or decoder."""
+        attention, body = self.decoder.attention, self.decoder.body
+        check_attention(output, attention)
+        check_alignment(output, attention, context_size)
+        check_pointing(
+            output,
+            attention,
+            body.readout,
+            has_state=body.state_shape.layers > 0,
+            feeds_context=self.decoder.into_cell or self.decoder.steps_twice,
+        )
 
     def encode(
         self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None
@@ -387,7 +320,7 @@ class Seq2Seq(nn.Module):
 
         positions = count_positions(mask)
         reads_each_step = self._reads_each_step(feed_reference is not None)
-        found = _Steps()
+        found = Steps()
         for t, (token, rows) in enumerate(zip(tokens, guessed_rows, strict=True)):
             written = inputs[:, t]
             if rows is not None and len(rows) > 0:
@@ -424,7 +357,7 @@ class Seq2Seq(nn.Module):
         return feeds_readout or (has_guesses and self.output.follows_alignment)
 
     @torch.no_grad()  # a choice among tokens has no gradient
-    def _guess(self, found: _Steps, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
+    def _guess(self, found: Steps, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
         """What the last step would have written in some rows of the batch."""
         if found.readings:
             last = found.readings[-1][rows]

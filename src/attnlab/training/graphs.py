@@ -20,7 +20,8 @@ from torch.nn.functional import pad
 from attnlab.batch import Batch, Padding
 from attnlab.errors import ExperimentError
 from attnlab.model.outputs.output import Reading
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 
 # Batches get pads until their lengths are multiples of this. Without it, most batches of a real
 # corpus would have a shape of their own.

@@ -12,7 +12,7 @@ from attnlab.model.outputs.likelihood import (
     each_smoothed_nll,
 )
 from attnlab.model.outputs.output import Output, Reading
-from attnlab.model.seq2seq import Unrolled
+from attnlab.model.unrolled import Unrolled
 
 
 def summed_loss(

@@ -6,7 +6,7 @@ Each of them may have a history.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, overload
+from typing import ClassVar, overload
 
 import torch
 from pydantic import PositiveInt
@@ -16,7 +16,7 @@ from attnlab.model.attention.draws import Draws
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score, refuse_former_names
-from attnlab.model.attention.uniform import UniformScore
+from attnlab.model.attention.unfit_parts import check_parts
 from attnlab.model.dropout import Dropout
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.gates import ContextGate
@@ -26,17 +26,6 @@ from attnlab.model.scopes import Scope, Window
 
 Past = tuple[Remembered, ...]
 """What each head remembers."""
-
-
-class UnfitPartError(ValueError):
-    """A part of an attention does not go with another one.
-
-    part: which one, by its name in a model's config: `normaliser`, `scope` or `history`.
-    """
-
-    def __init__(self, part: Literal["normaliser", "scope", "history"], message: str) -> None:
-        super().__init__(message)
-        self.part = part
 
 
 class Attention(nn.Module):
@@ -64,16 +53,7 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         refuse_former_names(score)
-        # A function may stand in the place of a normaliser.
-        if getattr(normaliser, "is_hard", False) and getattr(scope, "renormalise", False):
-            raise UnfitPartError(
-                "scope",
-                "one token has all the weight, so that a renormalised window changes nothing, and "
-                "its centre is never learned; choose model.scope.renormalise=false, or another "
-                "model/normaliser than hard and gumbel",
-            )
-        _check_signs(score, normaliser, scope, history)
-        _check_draws(score, normaliser, history)
+        check_parts(score, normaliser, scope, history)
         self.score = score
         self.normaliser = normaliser
         self.scope = scope
@@ -239,72 +219,6 @@ class Attention(nn.Module):
         if self.history is None or past is None:
             return normaliser(scores)
         return self.history.weigh(scores[:, 0], normaliser, past).unsqueeze(1)
-
-
-def _check_signs(
-    score: Score, normaliser: Normaliser, scope: Scope, history: History | None
-) -> None:
-    """Raise UnfitPartError where a part needs weights of another sign than are made."""
-    # A function may stand in the place of a normaliser; nobody knows what it makes.
-    is_function = not isinstance(normaliser, Normaliser)
-    name = getattr(normaliser, "__name__", type(normaliser).__name__)
-    is_signed = getattr(normaliser, "is_signed", False)
-    if score.makes_weights and not is_signed and not is_function:
-        raise UnfitPartError(
-            "normaliser",
-            "this model/attention makes weights of any sign by itself, which normaliser "
-            f"{name} would change; choose model/normaliser=none (of attnlab.Attention: "
-            'normaliser="none"), or another model/attention',
-        )
-    if not is_signed:
-        return
-    if isinstance(score, UniformScore):
-        raise UnfitPartError(
-            "normaliser",
-            f"the uniform score is 0 everywhere, and normaliser {name} makes weights of 0 of it; "
-            "choose model/normaliser=softmax, or another model/attention",
-        )
-    if score.is_logarithm:
-        raise UnfitPartError(
-            "normaliser",
-            "the scores of this model/attention are logarithms, of which normaliser "
-            f"{name} would make weights as they are; choose model/normaliser=softmax (of "
-            'attnlab.Attention: normaliser="softmax"), or another model/attention',
-        )
-    if getattr(scope, "renormalise", False):
-        raise UnfitPartError(
-            "scope",
-            f"weights of normaliser {name} may be negative, so that a renormalised window would "
-            "divide by a sum near 0; choose model.scope.renormalise=false, or another "
-            "model/normaliser",
-        )
-    if history is not None and history.needs_positive_weights:
-        raise UnfitPartError(
-            "history",
-            f"history {type(history).__name__} needs weights that are at least 0, but those of "
-            f"normaliser {name} may be negative; choose model/history=none (of coverage also "
-            "model.history.loss_weight=0), or another model/normaliser",
-        )
-
-
-def _check_draws(score: Score, normaliser: Normaliser, history: History | None) -> None:
-    """Raise UnfitPartError where a part could not learn from weights that are drawn."""
-    if not getattr(normaliser, "is_drawn", False):
-        return
-    name = type(normaliser).__name__
-    if isinstance(score, UniformScore):
-        raise UnfitPartError(
-            "normaliser",
-            f"the uniform score is 0 everywhere, so that normaliser {name} would have nothing to "
-            "learn from what it draws; choose model/normaliser=softmax, or another model/attention",
-        )
-    if history is not None and history.loss_name is not None and history.loss_weight > 0:
-        raise UnfitPartError(
-            "history",
-            f"the loss of history {type(history).__name__} is on attention weights, but those of "
-            f"normaliser {name} are drawn and have no gradient; choose "
-            "model.history.loss_weight=0, or another model/normaliser",
-        )
 
 
 class MultiHeadAttention(nn.Module):

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from attnlab.config.part import Part
 from attnlab.config.signature import runtime_arguments
 from attnlab.errors import ExperimentError
-from attnlab.model.attention.attention import Attention, MultiHeadAttention, UnfitPartError
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.score import Score, refuse_former_names
+from attnlab.model.attention.unfit_parts import UnfitPartError
 from attnlab.model.gates import ContextGate
 from attnlab.model.histories.history import History
 from attnlab.model.normalisers.normaliser import Normaliser

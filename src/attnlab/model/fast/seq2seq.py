@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from attnlab.model.fast.linear import gradients_after_the_pass
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 
 
 class FastSeq2Seq(Seq2Seq):

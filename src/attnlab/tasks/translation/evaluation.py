@@ -26,7 +26,8 @@ from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.examples import ATTENTION, WORST, write_worst
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast.packed import weights_packed_once
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.search import Search

@@ -10,7 +10,8 @@ from torchmetrics import Metric
 
 from attnlab.batch import Batch
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.unrolled import Unrolled
 from attnlab.search.search import Stepwise
 from attnlab.tasks.translation.intervened import Intervened
 from attnlab.tasks.translation.settings import (
