@@ -28,7 +28,8 @@ from attnlab.model.histories.history import History, Remembered
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.analysis import Edit, Source
-from attnlab.tasks.translation.step_numbers import sheet_of, step_numbers, take_step
+from attnlab.tasks.translation.step_numbers import sheet_of, step_numbers
+from attnlab.tasks.translation.taken_step import take_step
 from attnlab.tasks.translation.translator import Translator
 from explored_models import BEAM
 
