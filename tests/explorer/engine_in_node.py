@@ -16,7 +16,7 @@ import pytest
 from attnlab.errors import ExperimentError
 from attnlab.explorer.exported_model import exported
 from attnlab.explorer.exported_page import ENGINE
-from attnlab.explorer.server import page_of, validated
+from attnlab.explorer.served_models import page_of, validated
 from attnlab.tasks.predictor import Predictor
 
 Question = tuple[str, Mapping[str, Any]]

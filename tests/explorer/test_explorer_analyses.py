@@ -10,7 +10,7 @@ from tiny_folders import FORMS
 
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
-from attnlab.explorer.server import describe, page_of
+from attnlab.explorer.served_models import describe, page_of
 from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.analysis import classify
 from attnlab.tasks.translation import analysis

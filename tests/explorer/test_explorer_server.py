@@ -129,6 +129,7 @@ def test_form_of_another_site_is_refused(client):
     ("body", "message"),
     [
         (b'{"model": "c", "text": "x"}', "model must be one of a, b; got 'c'"),
+        (b'{"model": ["a"], "text": "x"}', "model must be one of a, b; got ['a']"),
         (b'{"model": "a"}', "text"),
         (b'{"model": "a", "text": 3}', "text"),
         (

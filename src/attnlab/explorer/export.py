@@ -16,13 +16,7 @@ from attnlab.errors import ExperimentError
 from attnlab.explorer.exported_model import exported, size_of_weights
 from attnlab.explorer.exported_page import compact, html_page
 from attnlab.explorer.formed import formed, trainings_of
-from attnlab.explorer.server import (
-    describe,
-    model_title,
-    open_data,
-    page_of,
-    pairs_of,
-)
+from attnlab.explorer.served_models import describe, model_title, open_data, page_of, pairs_of
 from attnlab.explorer.supported import unsupported
 from attnlab.files import atomic_file
 from attnlab.model.model_folder import ForeignCodeError

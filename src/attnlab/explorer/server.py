@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import functools
 import hashlib
 import re
 import shlex
 import socket
 import tempfile
-import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import torch
 import uvicorn
-from pydantic import ConfigDict, ValidationError, validate_call
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -30,31 +27,17 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
-from attnlab.config.names import readable_name
-from attnlab.data.prepared import Prepared
 from attnlab.errors import ExperimentError
-from attnlab.explorer.formed import formed, trainings_of
-from attnlab.explorer.loss_table import LossTable
+from attnlab.explorer.served_models import Corpora, ServedModels
 from attnlab.plots.fonts import HANGUL, KANA, browser_font
 from attnlab.plots.heat_map_css import heat_map_css
-from attnlab.tasks.edited_source import first_known_text
-from attnlab.tasks.predictor import ExplorerPage, Predictor
-from attnlab.tasks.saved import task_of_predictor
+from attnlab.tasks.predictor import Predictor
 from attnlab.training.hardware import use_plain_float32
 
 PAGE = Path(__file__).parent / "page"
 HOSTS = ["127.0.0.1", "localhost"]
 DEFAULT_PORT = 8765  # a fixed one, so that links to the page stay right
 PORTS_TO_TRY = 20
-
-# A folder of prepared data for all models that read pairs, or one for each of some models by name.
-Corpora: TypeAlias = Path | Mapping[str, Path] | None
-
-
-@functools.cache
-def validated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The analysis with the types of its arguments checked, and made of a request's JSON."""
-    return validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))(function)
 
 
 def explore(
@@ -152,38 +135,8 @@ def application(
 
     Raises ExperimentError for a model that has no page, and for data that none of them reads.
     """
-    pages = {name: page_of(name, model) for name, model in models.items()}
-    opened = open_data(pages, data)
-    pairs = pairs_of(pages, opened)
-    # The analyses run in threads, and an analysis may put hooks on the model.
-    lock = threading.Lock()
-    tables = loss_tables(pages, opened, lock)
-    trainings = trainings_of(models, downloads)
-
-    def answer(name: str, body: Any) -> Any:
-        model = body.get("model")
-        if model not in models:
-            raise ExperimentError(f"model must be one of {', '.join(models)}; got {model!r}")
-        arguments = {key: value for key, value in body.items() if key != "model"}
-        if name == "pairs":
-            return pairs[model]
-        if name == "losses":
-            if model not in tables:
-                raise ExperimentError("there are no test sentences; start the explorer with --data")
-            return validated(LossTable.page)(tables[model], **arguments)
-        if name == "formed":
-            if model not in trainings:
-                raise ExperimentError("no attention of this model's validations was kept")
-            return formed(trainings[model], models[model].config)
-        function = pages[model].analyses.get(name)
-        if function is None:
-            raise ExperimentError("this analysis does not fit the kind of the model")
-        with lock:
-            return validated(function)(models[model], **arguments)
-
-    known = ["pairs", "losses", "formed"]
-    for page in pages.values():
-        known += [name for name in page.analyses if name not in known]
+    served = ServedModels(models, data, downloads)
+    known = served.analyses
 
     async def analyse(request: Request) -> Response:
         name = request.path_params["name"]
@@ -200,21 +153,14 @@ def application(
         if not isinstance(body, dict):
             return error_response("the request must be a JSON object", 400)
         try:
-            return JSONResponse(await run_in_threadpool(answer, name, body))
+            return JSONResponse(await run_in_threadpool(served.answer, name, body))
         except ValidationError as error:
             return error_response(describe_first(error), 400)
         except ExperimentError as error:
             return error_response(str(error), 400)
 
     async def list_models(_: Request) -> Response:
-        rows = []
-        for name, model in models.items():
-            # The first pair of the data, if the model knows its words
-            examples = [pair["source"] for pair in pairs[name][:1]]
-            facts = describe(model, pages[name], examples)
-            offers = {"has_test_set": name in tables, "has_formed": name in trainings}
-            rows.append({"name": name, "title": model_title(model), **offers, **facts})
-        return JSONResponse(rows)
+        return JSONResponse(served.facts())
 
     async def about(_: Request) -> Response:
         return JSONResponse({"command": command})
@@ -259,71 +205,6 @@ def font_route(family: str) -> Callable[[Request], Awaitable[Response]]:
     return font
 
 
-def page_of(name: str, model: Predictor) -> ExplorerPage:
-    task = task_of_predictor(model)
-    page = None if task is None else task.explorer_page(model)
-    if page is None:
-        raise ExperimentError(
-            f"{name}: the explorer has no page for a {type(model).__name__}; leave it out"
-        )
-    return page
-
-
-def open_data(pages: Mapping[str, ExplorerPage], data: Corpora) -> dict[str, Prepared]:
-    """The prepared data that each model is offered; none without data.
-
-    Raises ExperimentError where no model reads them, and where they are damaged.
-    """
-    if data is None:
-        return {}
-    opened: dict[str, Prepared] = {}
-    folders = data if isinstance(data, Mapping) else dict.fromkeys(pages, data)
-    for name, folder in folders.items():
-        reads = pages[name].reads
-        if reads is not None and not reads.is_other_kind(folder):
-            opened[name] = reads(folder)
-    if not opened:
-        shown = ", ".join(sorted({str(folder) for folder in folders.values()}))
-        raise ExperimentError(f"--data {shown}: none of these models reads such data; leave it out")
-    return opened
-
-
-def pairs_of(
-    pages: Mapping[str, ExplorerPage], opened: Mapping[str, Prepared]
-) -> dict[str, list[Any]]:
-    """For each model the test pairs that it is offered; opened: as `open_data` returns it."""
-    pairs: dict[str, list[Any]] = {name: [] for name in pages}
-    for name, data in opened.items():
-        read = pages[name].pairs
-        if read is not None:
-            pairs[name] = read(data)
-    return pairs
-
-
-def loss_tables(
-    pages: Mapping[str, ExplorerPage],
-    opened: Mapping[str, Prepared],
-    lock: threading.Lock,
-) -> dict[str, LossTable]:
-    """The table of the test sentences of each model that reads them; arguments as above."""
-    tables: dict[str, LossTable] = {}
-    for name, data in opened.items():
-        score = pages[name].score_sentences
-        if score is not None:
-            tables[name] = LossTable(score(data), lock)
-    return tables
-
-
-def describe(model: Predictor, page: ExplorerPage, examples: Sequence[str] = ()) -> dict[str, Any]:
-    """The kind of a model, the parts whose formulas the page shows, and an example to start with.
-
-    The example is the first text, of `examples` and then that of the model's own data, that is not
-    mostly `<unk>` to the model; "" for none.
-    """
-    example = first_known_text(model, [*examples, page.example])
-    return {"kind": page.kind, "example": example, **page.parts}
-
-
 def security_headers() -> dict[str, str]:
     """Headers that let the page ask this server alone, and run no scripts but its own."""
     page = (PAGE / "index.html").read_text("utf-8")
@@ -341,11 +222,6 @@ def security_headers() -> dict[str, str]:
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
     }
-
-
-def model_title(model: Predictor) -> str | None:
-    """The name of the experiment that trained a model; None where its config is unknown."""
-    return None if model.config is None else readable_name(model.config)
 
 
 def error_response(reason: str, status: int) -> JSONResponse:

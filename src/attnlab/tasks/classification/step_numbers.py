@@ -14,8 +14,9 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.tasks.classification.classifier import SentenceClassifier
 from attnlab.tasks.edited_source import NO_EDIT, Edit, Source, heads_of
 from attnlab.tasks.requests import NO_CHANGE
-from attnlab.tasks.symbols.attention import Look, Masking, attend
+from attnlab.tasks.symbols.attention import attend
 from attnlab.tasks.symbols.five_scores import five_scores_of_heads
+from attnlab.tasks.symbols.look import Look, Masking
 from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol, Windows
 

@@ -20,9 +20,9 @@ from attnlab.model.input_feeding import (
     ExpectedEmbeddingFeeding,
     SoftmaxOutputFeeding,
 )
-from attnlab.tasks.symbols.attention import part_of
 from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
+from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 from attnlab.tasks.translation.taken_step import WHOLE_VOCABULARY, TakenStep
 

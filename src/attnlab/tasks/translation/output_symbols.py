@@ -17,8 +17,9 @@ from attnlab.model.outputs.hard_attention import AlignedReading, HardAttention
 from attnlab.model.outputs.linear import LinearOutput
 from attnlab.model.outputs.pointer_generator import PointerGenerator
 from attnlab.model.outputs.pointer_network import PointerNetwork
-from attnlab.tasks.symbols.attention import part_of, shared_out
+from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
+from attnlab.tasks.symbols.weights import shared_out
 from attnlab.tasks.translation.decoder_symbols import Stepped
 from attnlab.tasks.translation.readout_symbols import joined_parts
 from attnlab.tasks.translation.taken_step import TakenStep

@@ -16,7 +16,7 @@ from attnlab.model.readouts import (
     StateReadout,
     TanhReadout,
 )
-from attnlab.tasks.symbols.attention import part_of
+from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 from attnlab.tasks.translation.decoder_symbols import Stepped, joined_axis
 from attnlab.tasks.translation.taken_step import TakenStep

@@ -19,8 +19,8 @@ from attnlab.model.decoders.body import DecoderBody
 from attnlab.model.fast.decoder import FastDecoderBody
 from attnlab.tasks.edited_source import NO_EDIT, Edit, Source
 from attnlab.tasks.requests import NO_CHANGE
-from attnlab.tasks.symbols.attention import Masking
 from attnlab.tasks.symbols.five_scores import five_scores_of_heads
+from attnlab.tasks.symbols.look import Masking
 from attnlab.tasks.symbols.pads import Recurrence, recurrence_at_pads
 from attnlab.tasks.symbols.sheet import Sheet, Windows
 from attnlab.tasks.translation.analysis import known_ids, read_target

@@ -21,7 +21,8 @@ from attnlab.model.decoders.body import DecoderBody
 from attnlab.model.decoders.step import DecoderState
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.tasks.edited_source import Source, heads_of
-from attnlab.tasks.symbols.attention import Look, Masking, attend
+from attnlab.tasks.symbols.attention import attend
+from attnlab.tasks.symbols.look import Look, Masking
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 from attnlab.tasks.translation.translator import Translator
 
