@@ -85,7 +85,6 @@ def train(name: str, into: Path, overrides: Sequence[str] = ()) -> CourseModel:
     from attnlab.experiment.point import read_done
     from attnlab.experiment.preparation import prepare
     from attnlab.experiment.run import open_run, set_up
-    from attnlab.experiment.training import make_batches, make_module, make_trainer
 
     folder = into / name
     start = time.monotonic()
@@ -99,14 +98,7 @@ def train(name: str, into: Path, overrides: Sequence[str] = ()) -> CourseModel:
             data: Any = prepare(experiment)
             with open_run(experiment, data) as run:
                 is_new = not run.is_finished
-                if is_new:
-                    module = make_module(experiment, data)
-                    batches = make_batches(experiment, data)
-                    trainer = make_trainer(
-                        experiment, data, batches, run.folder, after_checkpoint=run.upload
-                    )
-                    trainer.fit(module, batches, ckpt_path=run.last_checkpoint)
-                    run.keep(trainer)
+                run.train()
                 run.publish()
             found = read_done(run.folder)
     except BaseException:

@@ -60,6 +60,20 @@ class ExperimentRun:
     _tracking: ExitStack = field(default_factory=ExitStack)
     _found: dict[str, Any] = field(default_factory=dict)
 
+    def train(self) -> None:
+        """Train what is not finished, in the steps that `pipelines/train.py` spells out."""
+        if self.is_finished:
+            return
+        from attnlab.experiment.training import make_batches, make_module, make_trainer
+
+        module = make_module(self.experiment, self.data)
+        batches = make_batches(self.experiment, self.data)
+        trainer = make_trainer(
+            self.experiment, self.data, batches, self.folder, after_checkpoint=self.upload
+        )
+        trainer.fit(module, batches, ckpt_path=self.last_checkpoint)
+        self.keep(trainer)
+
     def keep(self, trainer: Any) -> None:
         """Write what is left of a training: the best weights as a model folder, and its curves."""
         if not self.is_first_process or not trainer.is_global_zero:

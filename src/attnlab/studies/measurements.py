@@ -132,20 +132,10 @@ def trained(points: Sequence[Point]) -> Iterator[Point]:
 
 
 def train(point: Point) -> None:
-    """Train a point, unless that was done before, as `pipelines/train.py` does."""
-    experiment = point.experiment
-    set_up(experiment)
-    with open_run(experiment, point.data) as run:
-        if not run.is_finished:
-            from attnlab.experiment.training import make_batches, make_module, make_trainer
-
-            module = make_module(experiment, point.data)
-            batches = make_batches(experiment, point.data)
-            trainer = make_trainer(
-                experiment, point.data, batches, run.folder, after_checkpoint=run.upload
-            )
-            trainer.fit(module, batches, ckpt_path=run.last_checkpoint)
-            run.keep(trainer)
+    """Train a point, unless that was done before."""
+    set_up(point.experiment)
+    with open_run(point.experiment, point.data) as run:
+        run.train()
         run.publish()
 
 
