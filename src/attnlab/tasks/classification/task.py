@@ -82,7 +82,7 @@ class Classification(Task[LabelledData]):
         ]
 
     def check_data(self, experiment: Experiment, data: LabelledData) -> None:
-        """As `Task.check_data`, and let the attention loss look up the vocabulary."""
+        """As `Task.check_data`, and refuse words of an attention loss that the vocabulary lacks."""
         super().check_data(experiment, data)
         read_source_vocabulary(experiment.training.attention_loss, data.tokenizer)
         self.warn_without_features(experiment, data.tokenizer)
@@ -115,6 +115,7 @@ class Classification(Task[LabelledData]):
     ) -> pl.LightningModule:
         from attnlab.tasks.classification.module import ClassifierModule
 
+        read_source_vocabulary(experiment.training.attention_loss, data.tokenizer)
         return ClassifierModule(model, experiment.training, len(data.labels))
 
     def pictures(self, experiment: Experiment, data: LabelledData) -> Pictured:

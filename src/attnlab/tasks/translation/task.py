@@ -166,6 +166,7 @@ class Translation(Task[PreparedData]):
         """As `Task.check_data`, and warn where a search would cut off references of its split."""
         super().check_data(experiment, data)
         attention_loss = experiment.training.attention_loss
+        # Words that the vocabulary lacks are refused here, before anything is built.
         read_source_vocabulary(attention_loss, data.source_tokenizer)
         self.warn_without_features(experiment, data.source_tokenizer)
         needs_links = attention_loss is not None and attention_loss.needs_links
@@ -215,6 +216,7 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.metrics import TextMetrics
         from attnlab.tasks.translation.module import Seq2SeqModule
 
+        read_source_vocabulary(experiment.training.attention_loss, data.source_tokenizer)
         validation = data.split("validation")
         return Seq2SeqModule(
             model,
