@@ -10,7 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 from torch import nn
 
-from attnlab.explorer.server import PAGE, application
+from attnlab.explorer import PAGE
+from attnlab.explorer.server import application
 
 TEXT = "May 13, 2026"
 HANGUL = re.compile("[가-힣]")

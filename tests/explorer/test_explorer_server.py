@@ -19,8 +19,8 @@ from attnlab.api import load
 from attnlab.config.names import readable_name
 from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
-from attnlab.explorer import server
-from attnlab.explorer.server import PAGE, application, explore
+from attnlab.explorer import PAGE, server
+from attnlab.explorer.server import application, explore
 from attnlab.model.model_folder import read_config
 from attnlab.tasks.translation import analysis
 from attnlab.tasks.translation.explorer_page import first_pairs

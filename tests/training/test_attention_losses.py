@@ -18,8 +18,12 @@ from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
+from attnlab.data.prepared import PreparedData
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
+from attnlab.experiment.preparation import prepare
+from attnlab.experiment.training import make_module
 from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.uniform import UniformScore
 from attnlab.model.histories.forward import Forward, ForwardWithAgent
@@ -133,6 +137,18 @@ def test_impermissible_mass_is_the_weight_of_the_named_words(padding):
             mass = sum(w for token, w in masses if token in (he, she))
             expected -= math.log(1 - mass)
     assert loss.summed(looks).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_module_of_opened_data_knows_the_words_of_its_loss(tmp_path):
+    places = ["tracking=none", f"paths.data={tmp_path}", f"paths.runs={tmp_path / 'runs'}"]
+    small = ["data=copy", "data.num_pairs=60"]
+    folder = prepare(compose([*small, *places])).folder
+
+    loss = ["training/attention_loss=impermissible_mass", "training.attention_loss.tokens=[a]"]
+    experiment = compose([*small, *places, *loss])
+    make_module(experiment, PreparedData(folder))  # without `prepare`, which also checks the words
+    a_loss = experiment.training.attention_loss
+    assert a_loss.summed(looks_of(Padding("post", "post"))).item() >= 0
 
 
 @BOTH_SIDES

@@ -1,4 +1,4 @@
-"""Corpora that ask for what stood earlier in the source: recall of values, and flip-flops."""
+"""Corpora that ask for what stood earlier in the source: associative recall, and flip-flops."""
 
 from __future__ import annotations
 
@@ -78,47 +78,6 @@ class MqarCorpus(DrawnCorpus):
             links.append((2 * place + 1, len(target)))
             target.append(f"v{values[place]}")
         return row_of_words([*source, SEPARATOR, *queries], target, links)
-
-
-@dataclass(kw_only=True)
-class TrackedRecallCorpus(DrawnCorpus):
-    """Recall of the value that a tracked state names: state tracking, then associative recall.
-
-    The source is a key with its value for each state, a separator, and numbers; the state is the
-    sum of the numbers modulo the number of keys, and the target the key of that state with its
-    value: `k2 v5 k0 v1 k1 v3 | 1 2 2` -> `k2 v5`. The pairs come in random order, and values are
-    drawn independently. The words of the target are aligned with the pair.
-
-    The composition is that of Phan et al. 2025 (arXiv 2510.00258, abstract): recurrences track a
-    state, and attention looks up what it names. The form is attnlab's own.
-
-    min_length, max_length: numbers of a source.
-    num_keys: how many states there are, each with a key.
-    num_values: the size of the values' alphabet.
-    write_key: whether the target has the key before its value. A decoder so names the state before
-        it looks the value up.
-    """
-
-    rouge = None
-
-    num_keys: AlphabetSize
-    num_values: AlphabetSize
-    write_key: bool
-
-    def draw(self, random: np.random.Generator, length: int, split: str) -> Row:
-        keys = random.permutation(self.num_keys).tolist()
-        values = random.choice(self.num_values, self.num_keys)
-        numbers = random.integers(self.num_keys, size=length)
-        state = int(numbers.sum()) % self.num_keys
-
-        source = []
-        for key, value in zip(keys, values, strict=True):
-            source += [f"k{key}", f"v{value}"]
-        place = 2 * keys.index(state)
-        asked = [place, place + 1] if self.write_key else [place + 1]
-        target = [source[word] for word in asked]
-        links = [(word, number) for number, word in enumerate(asked)]
-        return row_of_words([*source, SEPARATOR, *map(str, numbers)], target, links)
 
 
 @dataclass(kw_only=True)

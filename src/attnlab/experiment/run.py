@@ -187,6 +187,7 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
 
 
 def _tell_finished(folder: Path) -> None:
+    """Say, in the log and at the terminal, that nothing is trained."""
     log.info("it is finished already; rerun=true trains it again")
     print(
         f"experiment {folder.name} is finished already; rerun=true trains it again",

@@ -1,4 +1,4 @@
-"""What a multirun's own settings cannot be together: those of its sweeper and of its launcher."""
+"""Checks of a multirun's settings of sweeper and launcher."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnlab.runs.sweep_settings import asks_for_gpus, job_processes
 from attnlab.tasks.task import Experiment
 
 
-def check_known_points(config: DictConfig, sweeper: Mapping[str, Any]) -> None:
+def check_points_are_known(config: DictConfig, sweeper: Mapping[str, Any]) -> None:
     """Raise ExperimentError for settings that need all points to be known before the first starts.
 
     sweeper: its node as written. That of a grid or of a list has a `part`.

@@ -25,8 +25,8 @@ from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.planned_search import SEED, PlannedSearch, planned_search
 from attnlab.experiment.point import TRAIN_SOURCES
 from attnlab.experiment.sweep_checks import (
-    check_known_points,
     check_launcher_of_search,
+    check_points_are_known,
     check_search,
     check_settings_have_effect,
     check_study,
@@ -98,7 +98,7 @@ class SweepPlan:
         # As written: `${oc.env:NAME}` must not become its value, which would be written down.
         given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
         sweeper: Any = OmegaConf.to_container(hydra.sweeper, resolve=False)
-        check_known_points(config, sweeper)
+        check_points_are_known(config, sweeper)
         check_settings_have_effect(config, given)
 
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.explorer.server import PAGE
+from attnlab.explorer import PAGE
 from attnlab.plots.heat_map_css import heat_map_css
 
 ENGINE = Path(__file__).parent / "engine"

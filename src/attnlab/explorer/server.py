@@ -28,13 +28,13 @@ from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
 from attnlab.errors import ExperimentError
+from attnlab.explorer import PAGE
 from attnlab.explorer.served_models import Corpora, ServedModels
 from attnlab.plots.fonts import HANGUL, KANA, browser_font
 from attnlab.plots.heat_map_css import heat_map_css
 from attnlab.tasks.predictor import Predictor
 from attnlab.training.hardware import use_plain_float32
 
-PAGE = Path(__file__).parent / "page"
 HOSTS = ["127.0.0.1", "localhost"]
 DEFAULT_PORT = 8765  # a fixed one, so that links to the page stay right
 PORTS_TO_TRY = 20

@@ -41,7 +41,7 @@ from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import Scope
-from attnlab.model.unrolled import Steps, Unrolled
+from attnlab.model.unrolled import StepsSoFar, Unrolled
 
 
 class Seq2Seq(nn.Module):
@@ -320,7 +320,7 @@ class Seq2Seq(nn.Module):
 
         positions = count_positions(mask)
         reads_each_step = self._reads_each_step(feed_reference is not None)
-        found = Steps()
+        found = StepsSoFar()
         for t, (token, rows) in enumerate(zip(tokens, guessed_rows, strict=True)):
             written = inputs[:, t]
             if rows is not None and len(rows) > 0:
@@ -357,7 +357,7 @@ class Seq2Seq(nn.Module):
         return feeds_readout or (has_guesses and self.output.follows_alignment)
 
     @torch.no_grad()  # a choice among tokens has no gradient
-    def _guess(self, found: Steps, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
+    def _guess(self, found: StepsSoFar, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
         """What the last step would have written in some rows of the batch."""
         if found.readings:
             last = found.readings[-1][rows]

@@ -63,7 +63,7 @@ class Unrolled:
 
 
 @dataclass
-class Steps:
+class StepsSoFar:
     """What the loop over the step has found so far: an entry for each step."""
 
     outputs: list[StepOutput] = field(default_factory=list)

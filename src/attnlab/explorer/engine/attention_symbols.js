@@ -1,5 +1,5 @@
-// The formulas of an attention, as in attnlab/tasks/symbols/attention.py: projections, energies, mask, weights and context,
-// head by head.
+// The formulas of an attention, as in attnlab/tasks/symbols: attention.py (projections, energies and context, head by head),
+// scopes.py (mask and window), weights.py and gates.py.
 //
 // Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
 

@@ -16,7 +16,7 @@ export function loadPredictor(exported) {
 }
 
 export class Backend {
-  /** @param {object[]} models as attnlab/explorer/exported_model.py writes them */
+  /** @param {object[]} models as attnlab/explorer/export.py writes them */
   constructor(models) {
     this.models = new Map(models.map((exported) => [exported.name, exported]));
     this.predictors = new Map(); // a model is decoded when it is asked for the first time

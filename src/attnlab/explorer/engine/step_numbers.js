@@ -1,5 +1,5 @@
-// One step with all of its numbers, a sheet of symbols, as in attnlab/tasks/translation/step_numbers.py and
-// tasks/classification/step_numbers.py.
+// One step with all of its numbers, a sheet of symbols, as in attnlab/tasks/translation (step_numbers.py, taken_step.py and the symbols of
+// decoder_symbols.py, readout_symbols.py and output_symbols.py) and tasks/classification/step_numbers.py.
 //
 // Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout, V vocabulary.
 

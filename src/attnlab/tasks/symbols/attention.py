@@ -1,6 +1,6 @@
 """The formulas of an attention: projections, energies, weights and context, head by head.
 
-Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
+Axes: S source tokens, D values, A keys, P projection.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One look of a model back at its source, as the model itself took it.
 
-Axes: S source tokens, T steps before this one, Q query, D values, A keys, P projection.
+Axes: S source tokens, Q query, D values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The formulas of what may be seen: the mask, and the window of a scope."""
+"""The formulas of what may be seen: the mask, and the window of a scope.
+
+Axes: S source tokens.
+"""
 
 from __future__ import annotations
 

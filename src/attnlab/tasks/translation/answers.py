@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.tasks.requests import (
-    notebook_frame,
-)
+from attnlab.tasks.requests import notebook_frame
 
 
 @dataclass(frozen=True, eq=False)

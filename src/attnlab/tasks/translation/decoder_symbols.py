@@ -1,12 +1,11 @@
 """The symbols of a decoder step: what the cell reads, the cell, and the attention.
 
-Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout,
-V vocabulary.
+Axes: E embedding, F what is fed, H hidden, Q query, D context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -24,7 +23,8 @@ from attnlab.tasks.symbols.cells import Names, given_states
 from attnlab.tasks.symbols.cells import step as step_cell
 from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
-from attnlab.tasks.translation.taken_step import WHOLE_VOCABULARY, TakenStep
+from attnlab.tasks.translation.joined_symbols import joined_axis
+from attnlab.tasks.translation.taken_step import TakenStep
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,6 @@ def fed_before(sheet: Sheet, taken: TakenStep, fed: Tensor) -> Symbol:
     if type(feeding) is SoftmaxOutputFeeding:
         axis = taken.vocabulary
     return sheet.given(name, about, fed, axis)
-
-
-def joined_axis(letter: str, parts: Sequence[Symbol]) -> Axis:
-    """The axis of joined vectors; its places are called by the vectors and counted in each."""
-    size = sum(part.axes[0].size for part in parts)
-    if size > WHOLE_VOCABULARY:
-        return Axis(letter, size)
-    labels: list[str] = []
-    for part in parts:
-        counted = [f"{part.name[0]}{place + 1}" for place in range(part.axes[0].size)]
-        labels += part.axes[0].labels or counted
-    return Axis(letter, size, labels)
 
 
 def attend_then_step(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,17 @@ def _bleu_where_defined(
     if found.counts[-1] == 0 and bleu.corpus_score(references, [references]).totals[-1] == 0:
         return None
     return found.score
+
+
+def has_four_grams(references: Iterable[str], tokenize: str) -> bool:
+    """Whether any reference has four words in a row, without which BLEU is 0 whatever is written.
+
+    tokenize: sacrebleu's tokenizer, which says what a word is.
+    """
+    bleu = bleu_metric(tokenize)
+    return any(
+        bleu.corpus_score([reference], [[reference]]).totals[-1] > 0 for reference in references
+    )
 
 
 def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:

@@ -1,7 +1,6 @@
 """The symbols of an output: the probabilities of the tokens, and what the next step is fed.
 
-Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout,
-V vocabulary.
+Axes: S source tokens, R readout, V vocabulary.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
 from attnlab.tasks.symbols.weights import shared_out
 from attnlab.tasks.translation.decoder_symbols import Stepped
-from attnlab.tasks.translation.readout_symbols import joined_parts
+from attnlab.tasks.translation.joined_symbols import joined_parts
 from attnlab.tasks.translation.taken_step import TakenStep
 
 

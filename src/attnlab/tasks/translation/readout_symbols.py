@@ -1,12 +1,10 @@
 """The symbols of a readout: what the output layer reads.
 
-Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout,
-V vocabulary.
+Axes: R readout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from attnlab.model.readouts import (
@@ -18,7 +16,8 @@ from attnlab.model.readouts import (
 )
 from attnlab.tasks.symbols.outside import part_of
 from attnlab.tasks.symbols.sheet import Axis, Sheet, Symbol
-from attnlab.tasks.translation.decoder_symbols import Stepped, joined_axis
+from attnlab.tasks.translation.decoder_symbols import Stepped
+from attnlab.tasks.translation.joined_symbols import joined_parts
 from attnlab.tasks.translation.taken_step import TakenStep
 
 
@@ -48,12 +47,6 @@ def read_out(sheet: Sheet, taken: TakenStep, stepped: Stepped) -> Symbol:
     r = sheet.opaque("r_t", "readout", values, width, of=known, part=part_of(readout))
     sheet.formula("{} = readout(" + ", ".join(["{}"] * len(known)) + ")", r, *known)
     return r
-
-
-def joined_parts(sheet: Sheet, name: str, about: str, parts: Sequence[Symbol]) -> Symbol:
-    joined = sheet.compute(name, about, "concat", *parts, axes=[joined_axis("J", parts)])
-    sheet.formula("{} = [" + "; ".join(["{}"] * len(parts)) + "]", joined, *parts)
-    return joined
 
 
 def bent(sheet: Sheet, readout: Any, v: Symbol, names: tuple[str, str, str], about: str) -> Symbol:

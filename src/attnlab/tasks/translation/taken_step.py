@@ -1,7 +1,6 @@
 """A decoder step as the model itself took it, and what its modules were given meanwhile.
 
-Axes: T target tokens, S source tokens, E embedding, F what is fed, H hidden, D context, R readout,
-V vocabulary.
+Axes: B batch, of one; T target tokens, S source tokens, Q query, D context, V vocabulary.
 """
 
 from __future__ import annotations

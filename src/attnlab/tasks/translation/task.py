@@ -176,6 +176,8 @@ class Translation(Task[PreparedData]):
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
             )
+        if experiment.training.monitor == "bleu":
+            _check_bleu_is_defined(data)
         output = experiment.model.values["output"].target
         if output.only_copies:
             _check_targets_can_be_copied(output, data)
@@ -216,6 +218,7 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.metrics import TextMetrics
         from attnlab.tasks.translation.module import Seq2SeqModule
 
+        # Data that lie there are opened without `check_data`.
         read_source_vocabulary(experiment.training.attention_loss, data.source_tokenizer)
         validation = data.split("validation")
         return Seq2SeqModule(
@@ -329,6 +332,21 @@ def _check_longest_target(
                 f"{limit}, but {path}.max_length lets a search write {search.max_length}; raise "
                 f"the one to {search.max_length}, or lower the other to {most}"
             )
+
+
+def _check_bleu_is_defined(data: PreparedData) -> None:
+    """Raise ExperimentError where BLEU cannot tell one checkpoint from another."""
+    from attnlab.tasks.translation.metrics import has_four_grams
+
+    validation = data.split("validation")
+    tokenize = data.info.bleu_tokenize
+    references = (validation.target_text(row) for row in range(len(validation)))
+    if not has_four_grams(references, tokenize):
+        raise ExperimentError(
+            "training.monitor is bleu, which is 0 whatever is written, for no reference of the "
+            f"validation split has four words (as data.bleu_tokenize={tokenize} counts them); "
+            "choose training.monitor=exact_match, chrf or token_nll"
+        )
 
 
 def _check_targets_can_be_copied(output: type[Output], data: PreparedData) -> None:
