@@ -38,7 +38,23 @@ Limit = Annotated[int, Field(ge=1)] | None
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Before a text; they stand where files were put together, and nobody sees them.
 _BYTE_ORDER_MARKS = re.compile(r"^[\s\ufeff]*\ufeff")
+# Fillers of Hangul, and the Braille cell without a dot: letters and signs that look like nothing.
+_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
+
+
+def visible(text: str) -> str:
+    """The text without characters that nobody sees, such as a zero-width space or a Hangul filler.
+
+    White space stays.
+    """
+    if text.isascii():
+        return text
+    return "".join(
+        character
+        for character in text
+        if unicodedata.category(character) != "Cf" and character not in _BLANK_LETTERS
+    )
 
 
 @dataclass(frozen=True)
@@ -87,7 +103,7 @@ class TextCleaning(ABC):
             if self.max_characters is not None and len(text) > self.max_characters:
                 return "too_many_characters"
         tidied = [self.tidy(text) for text in texts]
-        if not all(text.strip() for text in tidied):
+        if not all(visible(text).strip() for text in tidied):
             return "empty"
         return tidied
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +14,7 @@ from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
 from attnlab.data.corpus import (
+    FAULT,
     SPLITS,
     BleuTokenize,
     Cleaning,
@@ -22,9 +24,9 @@ from attnlab.data.corpus import (
     SentenceCorpus,
 )
 from attnlab.data.features import with_features
-from attnlab.data.labels import with_typed_labels
+from attnlab.data.labels import notes_on_labels, with_typed_labels
 from attnlab.data.pharaoh import with_links
-from attnlab.data.raw import SEPARATOR_NAMES
+from attnlab.data.raw import SEPARATOR_NAMES, is_text_encoding
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 from attnlab.files import project_path
@@ -80,7 +82,7 @@ class HubDataset:
             raise ValueError(
                 f"separator must be one character, or one of {words}, got {self.separator!r}"
             )
-        if self.encoding is not None and not _is_text_encoding(self.encoding):
+        if self.encoding is not None and not is_text_encoding(self.encoding):
             raise ValueError(
                 "encoding must name an encoding of text, such as cp949 or utf-16, got "
                 f"{self.encoding!r}"
@@ -98,13 +100,16 @@ class HubDataset:
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
-    def _read(self, **columns: str | None) -> tuple[RawData, dict[str, datasets.Dataset]]:
+    def _read(
+        self, optional: Collection[str] = (), **columns: str | None
+    ) -> tuple[RawData, dict[str, datasets.Dataset]]:
         """The raw data, and the splits of the dataset that `splits` needs, by their own names.
 
         They have the wanted columns alone, as text.
 
-        columns: settings by their new names, source="de", ...; None is no column. The first two
-            must be in every split, the others in one of them.
+        columns: settings by their new names, source="de", ...; None is no column. They must be in
+            every file.
+        optional: of these the new names of those that need be in one split alone.
         """
         # `datasets` is slow to import, and not needed to check a config.
         from attnlab.data.raw.loading import RawData
@@ -115,26 +120,23 @@ class HubDataset:
         separator = None if self.separator is None else _separator(self.separator)
         form = Format(self.columns, separator, self.encoding)
         named = [split for split in self.splits.values() if isinstance(split, str)]
-        raw = RawData(self.dataset, path, self.name, self.revision, wanted, form, named)
+        raw = RawData(self.dataset, path, self.name, self.revision, wanted, form, named, optional)
 
         names_of_splits = self._names(raw.splits)
         for split, name in names_of_splits.items():
             if name not in raw.splits:
+                is_train = name == names_of_splits["train"]
+                remedy = f"data.splits.{split}=0.1 draws a tenth of the training split, and a name"
                 raise ExperimentError(
                     f"data.splits.{split}: there is no split {name!r}; the splits are: "
-                    f"{', '.join(raw.splits)}; data.splits.{split}=0.1 draws a tenth of the "
-                    "training split, and a name takes that split"
+                    f"{', '.join(raw.splits)}; {'the name of one of them' if is_train else remedy} "
+                    "takes that split"
                 )
         different_names = dict.fromkeys(names_of_splits.values())
         read = {name: _read_split(raw, name, wanted) for name in different_names}
 
-        optional_columns = list(wanted)[2:]
-        for key in optional_columns:
-            if all(rows.data.column(key).null_count == len(rows) for rows in read.values()):
-                raise ExperimentError(
-                    f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; "
-                    "leave it out, or name another one"
-                )
+        for key in list(wanted)[2:]:
+            _check_column(key, wanted[key], read, is_optional=key in optional)
         unused = [split for split in raw.splits if split not in read]
         if unused:
             raw.notes.append(
@@ -165,6 +167,11 @@ class HubDataset:
             start = 0
             for split, fraction in sorted(self._fractions.items()):
                 end = min(len(order), start + round(fraction * len(order)))
+                if end == start:
+                    raise ExperimentError(
+                        f"data.splits.{split}: {fraction:g} of {len(order)} row(s) is no row; "
+                        "choose a larger fraction, or give more rows"
+                    )
                 chosen[split] = whole.select(np.sort(order[start:end]))
                 start = end
             # A training split with a name of its own keeps the rest.
@@ -215,7 +222,9 @@ class HubCorpus(HubDataset, Corpus):
         gold = {"alignments": self.alignments, "possible_alignments": self.possible_alignments}
         names = self.features or []
         features = {f"features[{number}]": name for number, name in enumerate(names)}
-        _, read = self._read(source=self.source, target=self.target, **gold, **features)
+        _, read = self._read(
+            optional=list(gold), source=self.source, target=self.target, **features, **gold
+        )
         if features:
             read = {
                 split: with_features(rows, list(features), names) for split, rows in read.items()
@@ -299,11 +308,11 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
         Labels are whole numbers, text, or None; as `ClassLabel` where the dataset names them.
         """
         raw, read = self._read(text=self.text, label=self.label)
-        names = None
-        for split in read:
-            names = names or raw.class_names(split, self.label)
+        names = raw.class_names(read, self.label)
         are_numbers = all(raw.has_typed_columns(split) for split in read)
-        return self._split(with_typed_labels(read, names or None, are_numbers))
+        cells = chain.from_iterable(rows["label"] for rows in read.values())
+        self.notes = [*self.notes, *notes_on_labels(cells)]
+        return self._split(with_typed_labels(read, names, are_numbers))
 
 
 def raw_data_path(path: str) -> Path:
@@ -353,19 +362,33 @@ def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets
         ) from missing
 
 
+def _check_column(
+    key: str, column: str, read: Mapping[str, datasets.Dataset], is_optional: bool
+) -> None:
+    """Raise ExperimentError where nothing stands in a column.
+
+    key: the setting that names it.
+    read: the splits, in each of which something must stand, or in one where it is optional.
+    """
+    empty = [name for name, rows in read.items() if rows.data.column(key).null_count == len(rows)]
+    if not empty or (is_optional and len(empty) < len(read)):
+        return
+    for name in empty:
+        for fault in read[name][FAULT]:
+            if fault is not None and fault.startswith(f"{column!r} is "):
+                raise ExperimentError(f"data.{key}: {fault}; give a column of text")
+    where = "" if len(empty) == len(read) else f" in split {empty[0]!r}"
+    raise ExperimentError(
+        f"data.{key}: there is no column {column!r}{where}, or nothing stands in it; leave it out, "
+        "or name another one"
+    )
+
+
 def _separator(written: str) -> str:
     r"""The character that `data.separator` means: `tab` and `\t` are one."""
     if written == "\\t":
         return "\t"
     return SEPARATOR_NAMES.get(written, written)
-
-
-def _is_text_encoding(name: str) -> bool:
-    try:
-        "".encode(name)
-    except (LookupError, ValueError):
-        return False
-    return True
 
 
 def _language(column: str) -> str | None:

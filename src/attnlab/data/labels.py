@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnlab.data.corpus import visible
 from attnlab.errors import ExperimentError, show
 
 if TYPE_CHECKING:
@@ -56,6 +57,30 @@ def with_typed_labels(
         without = rows.remove_columns("label")
         typed[split] = without.add_column("label", numbers[split], feature=feature)
     return typed
+
+
+def notes_on_labels(cells: Iterable[str | None]) -> Iterator[str]:
+    """A sentence for labels that look alike and are different classes."""
+    alike: dict[str, dict[str, None]] = {}
+    for cell in dict.fromkeys(map(_trimmed, cells)):
+        if cell is not None:
+            alike.setdefault(_as_seen(cell), {})[cell] = None
+    for labels in alike.values():
+        if len(labels) > 1:
+            written = ", ".join(ascii(label) for label in labels)
+            yield (
+                f"the labels {written} look alike or are one number, and are classes of their own; "
+                "write them alike"
+            )
+
+
+def _as_seen(label: str) -> str:
+    """A label without characters that nobody sees; a number in its shortest spelling."""
+    seen = visible(label).strip()
+    try:
+        return f"{float(seen):.15g}"
+    except ValueError:
+        return seen
 
 
 def _trimmed(cell: str | None) -> str | None:

@@ -1,9 +1,10 @@
 """Gold word alignments in Pharaoh format: read, checked, and handed on to the tokens of the words.
 
 A row reads `0-0 1-2 2?3`: the number of a source word, a mark, and the number of a target word.
-Words are separated by white space. `-` marks a sure link, `?` or `p` a possible one (Och and Ney
-2003); `1-2` and `1?2` together are sure. Tools such as fast_align write sure links alone, and count
-from 0; some gold files count from 1.
+Words are separated by spaces and tabs. A sentence with other white space, such as a no-break space,
+which some tools take for a part of a word and some do not, is dropped. `-` marks a sure link, `?`
+or `p` a possible one (Och and Ney 2003); `1-2` and `1?2` together are sure. Tools such as
+fast_align write sure links alone, and count from 0; some gold files count from 1.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _LINK = re.compile(r"([0-9]+)([-?p])([0-9]+)")
 _WORD = re.compile(r"\S+")
+_PARTED = re.compile(r"[^ \t\r\n\v\f]+")
 
 
 def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.Dataset:
@@ -65,7 +67,7 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
             )
         places = [int(found[1]) - first_word, int(found[3]) - first_word]
         for side, text, position in zip(("source", "target"), texts, places, strict=True):
-            words = len(text.split())
+            words = max(count_words(text), len(text.split()))
             if not 0 <= position < words:
                 raise ExperimentError(
                     f"data.{column}: {place} has the link {link}, but its {side} has {words} "
@@ -76,6 +78,11 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
         mark = "-" if is_sure else "?"
         links.append(f"{places[0]}{mark}{places[1]}")
     return links
+
+
+def count_words(text: str) -> int:
+    """How many words a sentence has for the tools that write links: they part them at ASCII."""
+    return len(_PARTED.findall(text))
 
 
 def links_between_tokens(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from attnlab.data.corpus import Corpus, SentenceCorpus, TextCleaning
 from attnlab.data.labels import label_of
 from attnlab.data.padding import Ragged
-from attnlab.data.pharaoh import links_between_tokens, words_of_tokens
+from attnlab.data.pharaoh import count_words, links_between_tokens, words_of_tokens
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
 from attnlab.data.rows import open_rows
 from attnlab.data.tokenizer import Tokenizer
@@ -128,8 +128,9 @@ class Pairs(RowKind):
             texts = self.cleaning.clean(source, target)
             if isinstance(texts, str):
                 yield texts
-            # Compatibility forms (NFKC) can break a word, after which links count other words.
-            elif self._has_words and _count_words(texts) != _count_words([source, target]):
+            # A no-break space, or a compatibility form (NFKC) that breaks a word: links may count
+            # other words.
+            elif self._has_words and _has_other_words(texts, [source, target]):
                 yield "other_words"
             else:
                 yield [*texts, *gold.values()]
@@ -199,8 +200,11 @@ class Pairs(RowKind):
         )
 
 
-def _count_words(texts: Sequence[str]) -> list[int]:
-    return [len(text.split()) for text in texts]
+def _has_other_words(cleaned: Sequence[str], raw: Sequence[str]) -> bool:
+    """Whether a text has another number of words than those that its links count."""
+    return any(
+        len(text.split()) != count_words(before) for text, before in zip(cleaned, raw, strict=True)
+    )
 
 
 def links_between(

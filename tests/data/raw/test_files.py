@@ -152,7 +152,7 @@ BAD = {
     "line ends of old Macs": (
         {"train.de": b"a\rc\r", "train.en": b"b\rd\r"},
         {},
-        "train.de has carriage returns but no line feed",
+        "train.de has carriage returns in place of line feeds",
     ),
     "unequal": ({"train.de": b"a\nb\n", "train.en": b"a\n"}, {}, "train.de has 2 lines, but"),
     "one side": (

@@ -6,3 +6,12 @@ feed ends a line.
 
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 """Words for separators, most of which need quotes in a shell or in a config."""
+
+
+def is_text_encoding(name: str) -> bool:
+    """Whether Python reads text in an encoding of this name."""
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        return False
+    return True

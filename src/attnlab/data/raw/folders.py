@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -11,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets.exceptions import DataFilesNotFoundError
 
+from attnlab.data.raw import is_text_encoding
 from attnlab.data.raw.lines import unpacked_name
 from attnlab.data.raw.parallel import parallel_files
 from attnlab.data.raw.rows import Format, shown_names
@@ -107,7 +108,7 @@ def sources_of(
         for path, name in of_split:
             # A file of the hub lies in a cache, whose path says nothing to the user.
             is_of_hub = place.startswith("data.dataset")
-            its_place = f"{place}, {name}" if is_of_hub else f"data.path: {path}"
+            its_place = f"{place}, {name}" if is_of_hub else f"data.path: {printable(str(path))}"
             kind = kind_of(name, form)
             if kind is None:
                 raise ExperimentError(f"{its_place} is no file of a known kind; {KNOWN_KINDS}")
@@ -176,12 +177,21 @@ def _as_datasets_resolves(
     tables = [(file, _name_in(path, file)) for file in inside if kind_of(file.name, form)]
     if not tables:
         raise ExperimentError(_nothing_to_read(path, inside, columns, parallel))
+    has_card = (path / "README.md").is_file()
+    if _is_pattern(path):
+        if has_card or name is not None:
+            raise ExperimentError(
+                f"{place}: `datasets`, which reads its card, takes *, ?, [, ] and :: in a path for "
+                "a pattern; rename the folder, or give a link to it that has none of them"
+            )
+        files = _by_their_names(tables, place)
+        return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
     try:
         builder = local_builder(path, name)
-    except (DataFilesNotFoundError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         if name is not None:
             raise ExperimentError(f"data.name: {place}: {one_line(error)}") from error
-        if (path / "README.md").is_file():
+        if has_card:
             raise ExperimentError(
                 f"{place}: its card (README.md) does not say what to read: {one_line(error)}; "
                 "data.name chooses a configuration"
@@ -193,21 +203,84 @@ def _as_datasets_resolves(
     files = {}
     for split, of_split in resolved.items():
         files[str(split)] = [(file, _name_in(path, file)) for file in map(Path, of_split)]
-    used = [inside_name for of_split in files.values() for _, inside_name in of_split]
+    is_of_card = builder.config.name != "default"
+    if not is_of_card:
+        files, others = _of_known_kinds(files, form)
+        tables += others
+    used = _names_in(files)
     if not all(kind_of(each, form) == "txt" for each in used):
         check_module(place, builder, used)
 
     # A card lists the files of each of its configurations; the others are not this one's.
-    is_of_card = builder.config.name != "default"
     if is_of_card:
         tables = [each for each in tables if each[1] in used]
-    elif [*files] == ["train"] and len(tables) > 1:
-        files = _by_their_names(tables, place)
+    elif ([*files] == ["train"] and len(tables) > 1) or _are_called_otherwise(files):
+        files = _by_their_names([each for each in tables if kind_of(each[1], form)], place)
     files |= _files_called(set(wanted) - files.keys(), files, tables)
+    notes = _notes_on_files(files, tables)
+    twice = _in_two_splits(files)
+    if twice and not is_of_card:
+        raise ExperimentError(
+            f"{place}: {twice[0]} names the splits {' and '.join(twice[1:])}, and would be all of "
+            "them; give it the name of one, or give data.path the file and fractions to data.splits"
+        )
+    if twice:
+        notes.append(f"{twice[0]} is in the splits {' and '.join(twice[1:])}, as the card says")
     form = form_of_card(builder, used, form, place)
-    return Found(
-        sources_of(files, form, builder.info.features, place), _notes_on_files(files, tables)
-    )
+    return Found(sources_of(files, form, builder.info.features, place), notes)
+
+
+def _is_pattern(path: Path) -> bool:
+    """Whether `datasets` takes a path for a pattern, or for one within an archive."""
+    return any(sign in str(path) for sign in ("*", "?", "[", "]", "::"))
+
+
+def _of_known_kinds(
+    files: Files, form: Format
+) -> tuple[dict[str, list[tuple[Path, str]]], list[tuple[Path, str]]]:
+    """The files that can be read, by split, and the others, such as a `train.csv.bak`.
+
+    A split of which nothing can be read keeps its files, for the sentence that says so.
+    """
+    known: dict[str, list[tuple[Path, str]]] = {}
+    others = []
+    for split, of_split in files.items():
+        readable = [each for each in of_split if kind_of(each[1], form)]
+        known[split] = readable or list(of_split)
+        others += [each for each in of_split if readable and each not in readable]
+    return known, others
+
+
+def _are_called_otherwise(files: Files) -> bool:
+    """Whether a file is in another split than the one that its own name says."""
+    for split, of_split in files.items():
+        for _, name in of_split:
+            own = set(_splits_in(name.rpartition("/")[2]))
+            if len(own) == 1 and split not in own:
+                return True
+    return False
+
+
+def _in_two_splits(files: Files) -> list[str]:
+    """The name of a file that several splits have, and these; empty for none."""
+    splits_of: dict[str, list[str]] = {}
+    for split, of_split in files.items():
+        for _, name in of_split:
+            splits_of.setdefault(name, []).append(split)
+    for name, splits in splits_of.items():
+        if len(splits) > 1:
+            return [name, *splits]
+    return []
+
+
+def _splits_in(name: str) -> list[str]:
+    """The splits that the words of a name stand for, in their order."""
+    words = re.split(r"[^a-z]+", name.lower())
+    return [_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS]
+
+
+def _names_in(files: Files) -> list[str]:
+    return [name for of_split in files.values() for _, name in of_split]
 
 
 def _by_their_names(
@@ -215,14 +288,15 @@ def _by_their_names(
 ) -> dict[str, list[tuple[Path, str]]]:
     """The files of each split, by the words in their names, whatever the case.
 
-    Files that name no split are the training split where no file names one and all are of one kind.
+    The last of several words counts, which is of the file and not of its folder; a file that itself
+    names several splits is in each of them. Files that name no split are the training split where
+    no file names one and all are of one kind.
     """
     splits: dict[str, list[tuple[Path, str]]] = {}
     for table in tables:
-        words = re.split(r"[^a-z]+", table[1].lower())
-        named = [_SPLIT_WORDS[word] for word in reversed(words) if word in _SPLIT_WORDS]
-        if named:
-            splits.setdefault(named[0], []).append(table)
+        of_file = dict.fromkeys(_splits_in(table[1].rpartition("/")[2]))
+        for split in of_file or _splits_in(table[1])[-1:]:
+            splits.setdefault(split, []).append(table)
     if splits:
         return splits
     kinds = {unpacked_name(name).rpartition(".")[2].lower() for _, name in tables}
@@ -239,7 +313,7 @@ def _files_called(
     names: Collection[str], files: Files, tables: Sequence[tuple[Path, str]]
 ) -> dict[str, list[tuple[Path, str]]]:
     """The splits of these names: files that are called so and that no other split has."""
-    used = [name for of_split in files.values() for _, name in of_split]
+    used = _names_in(files)
     found: dict[str, list[tuple[Path, str]]] = {}
     for table in tables:
         stem = unpacked_name(table[0].name).rpartition(".")[0]
@@ -250,7 +324,7 @@ def _files_called(
 
 def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[str]:
     """Which files of a folder are not read, and which make one split together."""
-    used = [name for of_split in files.values() for _, name in of_split]
+    used = _names_in(files)
     notes = [
         f"ignored {name}: the rows are read from {shown_names(used, 4)}"
         for _, name in tables
@@ -285,20 +359,32 @@ def form_of_card(
             f"{', '.join(unknown)}; convert the files to json, jsonl or parquet"
         )
 
+    separator = getattr(config, "sep", None)
+    if separator is not None and len(separator) != 1:
+        raise ExperimentError(
+            f"{place}: its card (README.md) separates fields by {separator!r}; attnlab reads "
+            "tables with one character between two fields"
+        )
+    encoding = getattr(config, "encoding", None)
+    if encoding is not None and not is_text_encoding(encoding):
+        raise ExperimentError(
+            f"{place}: its card (README.md) names the encoding {encoding!r}, which Python does not "
+            "know; name it by data.encoding"
+        )
+    named = None if form.columns is not None else getattr(config, "names", None)
     # A separator counts where it is another one than all files have anyway.
     usual = {SEPARATORS.get(kind_of(name, form) or "") for name in names}
-    separator = getattr(config, "sep", None)
     if len(usual) != 1 or separator in usual:
         separator = None
-    encoding = getattr(config, "encoding", None)
     if encoding == "utf-8":
         encoding = None
     return replace(
         form,
-        columns=form.columns or getattr(config, "names", None),
+        columns=form.columns or named,
         separator=form.separator or separator,
         encoding=form.encoding or encoding,
         field=getattr(config, "field", None),
+        replaces_header=named is not None and getattr(config, "header", None) == 0,
     )
 
 
@@ -356,15 +442,27 @@ def one_line(error: BaseException) -> str:
 def _files_in(folder: Path) -> list[Path]:
     """The files of a folder and the folders in it, hidden ones left out."""
     found = []
-    for file in sorted(folder.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-        if file.is_file() and not is_hidden:
-            found.append(file)
-    return found
+    known: set[Path] = set()  # a link may lead back to a folder above it
+    for place, folders, names in os.walk(folder, followlinks=True):
+        here = Path(place)
+        known.add(here.resolve())
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and (here / name).resolve() not in known
+        ]
+        files = [here / name for name in names if not name.startswith(".")]
+        found += [file for file in files if file.is_file()]
+    return sorted(found)
 
 
 def _name_in(folder: Path, file: Path) -> str:
     """The path of a file within a folder; its name where it lies elsewhere."""
     if not file.is_relative_to(folder):
-        return file.name
-    return file.relative_to(folder).as_posix()
+        return printable(file.name)
+    return printable(file.relative_to(folder).as_posix())
+
+
+def printable(name: str) -> str:
+    """A file's name as text: bytes of another encoding, as Python has them in it, are escaped."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")

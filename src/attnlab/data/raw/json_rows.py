@@ -19,6 +19,7 @@ from attnlab.data.raw.rows import (
     MissingColumnError,
     NotText,
     Row,
+    Wanted,
     as_cell,
     same_name,
     shown_names,
@@ -36,14 +37,13 @@ _DECODER = json.JSONDecoder(
 _BLANK = re.compile(r"[ \t\n\r]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
+_TOO_DEEP = "lists and objects lie too deep in each other to be read; leave them out of the file"
 
 Placed = Iterator[tuple[str, Any]]
 """(place of a value within the file, the value)."""
 
 
-def read_json(
-    path: Path, name: str, wanted: Sequence[str], form: Format, place: str
-) -> Iterator[Row]:
+def read_json(path: Path, name: str, wanted: Wanted, form: Format, place: str) -> Iterator[Row]:
     """The wanted cells of each row, in the form that `read_table` yields.
 
     A dot in a column reaches into a nested object. In jsonl and ndjson each line is a row; json may
@@ -54,6 +54,7 @@ def read_json(
     keys: dict[str, None] = {}  # all columns, in the order of reading, for an error
     is_lines = not unpacked_name(path.name).lower().endswith(".json")
     lines = read_lines(path, place, form.encoding)
+    columns = wanted.columns
     for inside, value in _rows(lines, wanted, form.field, place, is_lines):
         if not isinstance(value, dict):
             raise ExperimentError(
@@ -62,23 +63,23 @@ def read_json(
             )
         has_rows = True
         cells: list[Cell] = []
-        for column in wanted:
+        for column in columns:
             found = _cell(value, column)
             if found is _MISSING:
                 cells.append(None)
             else:
                 seen.add(column)
                 cells.append(_checked(found))
-        if len(seen) < len(wanted):
+        if len(seen) < len(columns):
             keys.update(dict.fromkeys(_dotted(value)))
         yield f"{name}, {inside}", cells
-    for column in wanted[:2]:
+    for column in wanted.required:
         if has_rows and column not in seen:
             raise MissingColumnError(name, column, list(keys))
 
 
 def _rows(
-    lines: Iterator[str], wanted: Sequence[str], field: str | None, place: str, is_lines: bool
+    lines: Iterator[str], wanted: Wanted, field: str | None, place: str, is_lines: bool
 ) -> Placed:
     numbered = enumerate(lines, start=1)
     first = _next_with_text(numbered)
@@ -118,7 +119,7 @@ def _whole(line: str) -> dict[str, Any] | None:
     """The object that a line holds, if it holds exactly one."""
     try:
         value = _DECODER.decode(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -135,6 +136,8 @@ def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
                 f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno}); it "
                 f"reads {show(line.strip(), 80)}"
             ) from error
+        except RecursionError:
+            raise ExperimentError(f"{place}, line {number}: {_TOO_DEEP}") from None
 
 
 def _values(text: str, lines_before: int, place: str) -> Placed:
@@ -152,6 +155,8 @@ def _values(text: str, lines_before: int, place: str) -> Placed:
             raise ExperimentError(
                 f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno})"
             ) from error
+        except RecursionError:
+            raise ExperimentError(f"{place}, line {line}: {_TOO_DEEP}") from None
         yield f"line {line}", value
         position = _after_blanks(text, end)
 
@@ -172,7 +177,7 @@ def _of_field(values: list[tuple[str, Any]], field: str, place: str) -> list[tup
     )
 
 
-def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: str) -> Placed:
+def _document(values: Sequence[tuple[str, Any]], wanted: Wanted, place: str) -> Placed:
     """The rows of a document.
 
     The rows of a list are its entries. Those of an object of lists are their first entries, their
@@ -196,7 +201,7 @@ def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: s
             f"rows under {rows_under[0]!r} by itself, or one row a line"
         )
     if isinstance(value, dict) and any(isinstance(each, dict) for each in value.values()):
-        is_a_row = all(isinstance(_cell(value, column), str) for column in wanted[:2])
+        is_a_row = all(isinstance(_cell(value, column), str) for column in wanted.required)
         if not is_a_row:
             raise ExperimentError(
                 f"{place} is one object with the keys {shown_names(list(value))}, which hold "
@@ -206,13 +211,13 @@ def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: s
     yield inside, value
 
 
-def _columns_of_lists(value: Any, wanted: Sequence[str]) -> dict[str, list[Any]] | None:
+def _columns_of_lists(value: Any, wanted: Wanted) -> dict[str, list[Any]] | None:
     """The wanted columns of an object with a list for each column; None for any other value."""
     if not isinstance(value, dict):
         return None
-    found = {column: _cell(value, column) for column in wanted}
+    found = {column: _cell(value, column) for column in wanted.columns}
     columns = {column: cells for column, cells in found.items() if isinstance(cells, list)}
-    return columns if {*wanted[:2]} <= columns.keys() else None
+    return columns if {*wanted.required} <= columns.keys() else None
 
 
 def _rows_of_columns(columns: dict[str, list[Any]], place: str) -> Placed:

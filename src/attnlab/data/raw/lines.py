@@ -10,9 +10,11 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -26,10 +28,13 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF_32_MARKS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
-_SCANNED_FOR_LINE_ENDS = 1 << 16
-_SCANNED_FOR_ENCODING = 1 << 16  # bytes
-# So many characters beyond ASCII that are valid UTF-8 are no chance in another encoding.
-_CLEARLY_UTF_8 = 4
+_READ_AT_ONCE = 1 << 16  # bytes
+_IN_A_SENTENCE = 2  # carriage returns that the only line of a file may have as text
+# Characters of these bytes in UTF-8, which a file in another encoding seldom has by chance.
+_CLEARLY_UTF_8 = 3
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
+# Control characters of ISO 8859, in the place of which Windows has quotation marks and dashes.
+_OF_WINDOWS = re.compile("[\x80-\x9f]")
 
 
 def unpacked_name(name: str) -> str:
@@ -74,15 +79,37 @@ def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[
                 io.TextIOWrapper(binary, encoding or "utf-8", newline="\n") as text,
             ):
                 first = text.readline().removeprefix(BYTE_ORDER_MARK)
-                _check_line_ends(first, place)
+                second = text.readline()
+                if not second:
+                    _check_line_ends(first, place)
                 _check_is_no_other_file(first, place)
+                lines: Iterator[str] = chain(filter(None, (first, second)), text)
                 if encoding is None:
                     check_is_not_utf_16(first, place, "choose data.encoding=")
-                if first:
-                    yield first
-                yield from text
+                else:
+                    lines = _without_windows(lines, place, encoding)
+                yield from lines
         except UnicodeError as error:
             raise ExperimentError(_wrong_encoding(path, place, encoding, error)) from error
+
+
+def _without_windows(lines: Iterator[str], place: str, encoding: str) -> Iterator[str]:
+    """The lines of a file; raises ExperimentError where one in ISO 8859 is one of Windows.
+
+    Windows-1252 has quotation marks, dashes and `…` where ISO 8859 has control characters.
+    """
+    if not codecs.lookup(encoding).name.startswith("iso8859"):
+        yield from lines
+        return
+    for number, line in enumerate(lines, start=1):
+        found = _OF_WINDOWS.search(line)
+        if found:
+            raise ExperimentError(
+                f"{place}, line {number}: the byte 0x{ord(found[0]):02x} is a control character in "
+                f"{encoding}, and a quotation mark, a dash or another character in Windows-1252; "
+                "choose data.encoding=cp1252"
+            )
+        yield line
 
 
 def without_end(line: str) -> str:
@@ -111,22 +138,44 @@ def _check_is_not_utf_8(path: Path, place: str, encoding: str) -> None:
     if name.startswith("utf-8"):
         return
     with open_bytes(path) as file:
-        start = file.read(_SCANNED_FOR_ENCODING)
-    if start.startswith((*_UTF_16_MARKS, *_UTF_32_MARKS)):
-        return
-    try:
-        text, _ = codecs.utf_8_decode(start, "strict", False)  # a character may go on behind it
-    except UnicodeDecodeError:
-        return
-    is_clearly_utf_8 = sum(character > "\x7f" for character in text) >= _CLEARLY_UTF_8
-    # Line feeds and ASCII have bytes of 0 in these.
-    lacks_zeros = name.startswith(("utf-16", "utf-32")) and "\0" not in text and text.strip()
-    if is_clearly_utf_8 or lacks_zeros:
+        start = file.read(_READ_AT_ONCE)
+        if start.startswith((*_UTF_16_MARKS, *_UTF_32_MARKS)):
+            return
+        is_wide = name.startswith(("utf-16", "utf-32"))
+        if is_wide:
+            is_utf_8 = _lacks_zeros(start)
+        else:
+            chunks = chain([start], iter(lambda: file.read(_READ_AT_ONCE), b""))
+            is_utf_8 = _bytes_beyond_ascii(chunks) >= _CLEARLY_UTF_8
+    if is_utf_8:
         raise ExperimentError(
             f"{place} is written in UTF-8, but data.encoding says {encoding}, for all files; leave "
             f"data.encoding out, and convert the files that are in {encoding}, as `iconv -f "
             f"{encoding} -t utf-8` does"
         )
+
+
+def _lacks_zeros(start: bytes) -> bool:
+    """Whether a start is text without the bytes of 0 that UTF-16 and UTF-32 have in ASCII."""
+    try:
+        text, _ = codecs.utf_8_decode(start, "strict", False)  # a character may go on behind it
+    except UnicodeDecodeError:
+        return False
+    return "\0" not in text and bool(text.strip())
+
+
+def _bytes_beyond_ascii(chunks: Iterable[bytes]) -> int:
+    """How many bytes of the characters beyond ASCII a text in UTF-8 has; 0 for what is none."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    beyond = 0
+    try:
+        for chunk in chunks:
+            decoder.decode(chunk)
+            beyond += len(chunk) - len(chunk.translate(None, _BEYOND_ASCII))
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return 0
+    return beyond
 
 
 def check_is_not_utf_16(first: str, place: str, remedy: str) -> None:
@@ -147,15 +196,13 @@ def check_is_not_utf_16(first: str, place: str, remedy: str) -> None:
 def _check_line_ends(first: str, place: str) -> None:
     """Raise ExperimentError for a file with the line ends of old Macs (carriage returns).
 
-    The first line is then the whole file.
+    first: the only line of the file, which may end in a line feed.
     """
-    if first.endswith("\n"):
-        return
-    returns = first.count("\r", 0, _SCANNED_FOR_LINE_ENDS) - first.endswith("\r")
-    if returns:
+    returns = without_end(first).removesuffix("\r").count("\r")
+    if returns > (_IN_A_SENTENCE if first.endswith("\n") else 0):
         raise ExperimentError(
-            f"{place} has carriage returns but no line feed; end its lines with line feeds, as `tr "
-            "'\\r' '\\n'` does"
+            f"{place} has carriage returns in place of line feeds; end its lines with line feeds, "
+            "as `tr '\\r' '\\n'` does"
         )
 
 
@@ -202,7 +249,7 @@ def _wrong_encoding(path: Path, place: str, encoding: str | None, error: Unicode
                 return (
                     f"{place}, line {number}: the byte 0x{line[fault.start]:02x} is not UTF-8; "
                     "name the encoding of the file by data.encoding, such as cp949 (Korean "
-                    "Windows), cp1252 or latin-1 (Western), or utf-16"
+                    "Windows), cp1252 (Western Windows), or utf-16"
                 )
     return (
         f"{place} is not UTF-8 ({_reason(error)}); name the encoding of the file by data.encoding"

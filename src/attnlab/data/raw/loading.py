@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,7 @@ from attnlab.data.raw.folders import (
     one_line,
     sources_of,
 )
-from attnlab.data.raw.rows import Format, write_rows
+from attnlab.data.raw.rows import Format, Wanted, write_rows
 from attnlab.data.raw.sources import Saved
 from attnlab.errors import ExperimentError
 
@@ -37,6 +37,7 @@ class RawData:
     Each is read when it is asked for.
 
     columns: the wanted ones by their new names, two at least.
+    optional: of these the new names of those that a file may lack; they stand last.
     wanted: names of splits, for a local folder, where each may be that of a file.
     notes: sentences about what was ignored.
 
@@ -52,6 +53,7 @@ class RawData:
         columns: Mapping[str, str],
         form: Format,
         wanted: Collection[str] = (),
+        optional: Collection[str] = (),
     ) -> None:
         if path is None and dataset is None:
             raise ExperimentError(
@@ -65,6 +67,10 @@ class RawData:
                 found = files_of_path(path, name, list(columns.values()), form, wanted)
         self._splits = found.splits
         self._columns = columns
+        self._wanted = Wanted(
+            required=[name for key, name in columns.items() if key not in optional],
+            optional=[name for key, name in columns.items() if key in optional],
+        )
         self.notes = list(found.notes)
 
     @property
@@ -77,9 +83,8 @@ class RawData:
 
         It also raises MissingColumnError.
         """
-        wanted = list(self._columns.values())
         rows = chain.from_iterable(
-            source.rows(wanted, self._note) for source in self._splits[split]
+            source.rows(self._wanted, self._note) for source in self._splits[split]
         )
         # Reading again is cheap, and a cache could become stale. The rows are memory-mapped: they
         # stay readable after their file is removed.
@@ -90,13 +95,27 @@ class RawData:
             raise ExperimentError(f"{self.place} has no rows in split {split!r}")
         return read
 
-    def class_names(self, split: str, column: str) -> list[str] | None:
-        """The names of the labels 0, 1, ..., where the split knows them."""
-        for source in self._splits[split]:
-            names = source.class_names(column)
-            if names is not None:
-                return names
-        return None
+    def class_names(self, splits: Iterable[str], column: str) -> list[str] | None:
+        """The names of the labels 0, 1, ..., where the splits know them.
+
+        Raises ExperimentError where a number is one label in one file and another in another.
+        """
+        longest: list[str] = []
+        of_longest = ""
+        for split in splits:
+            for source in self._splits[split]:
+                names = source.class_names(column) or []
+                shared = min(len(names), len(longest))
+                if names[:shared] != longest[:shared]:
+                    raise ExperimentError(
+                        f"data.label: the split {split!r} names its labels 0, 1, ... "
+                        f"{', '.join(names)}, but {of_longest!r} names them {', '.join(longest)}; "
+                        "write the names in place of the numbers, or number all splits alike (a "
+                        "`ClassLabel` of all names, in `datasets`)"
+                    )
+                if len(names) > len(longest):
+                    longest, of_longest = names, split
+        return longest or None
 
     def has_typed_columns(self, split: str) -> bool:
         """Whether a column of classes holds their numbers, and never their names."""

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from attnlab.data.raw.lines import read_lines, unpacked_name, without_end
-from attnlab.data.raw.rows import Format, Row
+from attnlab.data.raw.rows import Format, MissingColumnError, Row, Wanted
 from attnlab.errors import ExperimentError
 
 Sides = dict[str, Path]
@@ -25,9 +25,10 @@ def parallel_files(folder: Path, columns: Sequence[str], place: str) -> dict[str
     """
     splits: dict[str, Sides] = {}
     for path in sorted(folder.iterdir()):
-        if not path.is_file():
+        is_of_corpus = not path.name.startswith(".") and not path.name.lower().startswith("readme.")
+        if not path.is_file() or not is_of_corpus:
             continue
-        for column in columns:
+        for column in dict.fromkeys(columns):
             split = _split_of(unpacked_name(path.name), column)
             if split is None:
                 continue
@@ -48,22 +49,26 @@ def _split_of(name: str, column: str) -> str | None:
     return found[1] if found else None
 
 
-def read_parallel(files: Mapping[str, Path], wanted: Sequence[str], form: Format) -> Iterator[Row]:
-    """The lines of each wanted column side by side; a column without a file has none.
+def read_parallel(files: Mapping[str, Path], wanted: Wanted, form: Format) -> Iterator[Row]:
+    """The lines of each wanted column side by side; an optional one without a file has none.
 
-    Raises ExperimentError where the files have different numbers of lines.
+    Raises MissingColumnError for a required column without a file, and ExperimentError where the
+    files have different numbers of lines.
     """
-    present = [column for column in wanted if column in files]
+    name = files[wanted.required[0]].name
+    for column in wanted.required:
+        if column not in files:
+            raise MissingColumnError(name, column, list(files))
+    present = [column for column in wanted.columns if column in files]
     readers = [
         read_lines(files[column], f"data.path: {files[column]}", form.encoding)
         for column in present
     ]
-    name = files[wanted[0]].name
     for number, lines in enumerate(zip_longest(*readers), start=1):
         if None in lines:
             raise ExperimentError(_unequal(files, present, readers, lines, number))
         cells = dict(zip(present, map(without_end, lines), strict=True))
-        yield f"{name}, line {number}", [cells.get(column) for column in wanted]
+        yield f"{name}, line {number}", [cells.get(column) for column in wanted.columns]
 
 
 def _unequal(

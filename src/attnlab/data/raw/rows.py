@@ -38,12 +38,31 @@ class Format:
     separator: of a table's fields; None is a comma in csv and a tab in tsv.
     encoding: of text; None is UTF-8.
     field: the key of a JSON document that holds the rows; None where the document is the rows.
+    replaces_header: whether `columns` stand in the place of a table's first line.
     """
 
     columns: Sequence[str] | None = None
     separator: str | None = None
     encoding: str | None = None
     field: str | None = None
+    replaces_header: bool = False
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns to read.
+
+    required: each file must have them.
+    optional: a file may lack them; its cells are then None.
+    """
+
+    required: Sequence[str]
+    optional: Sequence[str] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """All of them, in the order of a row's cells."""
+        return [*self.required, *self.optional]
 
 
 def as_cell(value: object) -> Cell:

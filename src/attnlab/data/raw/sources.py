@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +12,7 @@ import datasets
 from attnlab.data.raw.json_rows import read_json
 from attnlab.data.raw.lines import PACKED, unpacked_name
 from attnlab.data.raw.parallel import read_parallel
-from attnlab.data.raw.rows import Format, Row
+from attnlab.data.raw.rows import Format, Row, Wanted
 from attnlab.data.raw.tables import read_table
 from attnlab.data.raw.typed_rows import class_names, parquet_features, read_parquet, read_saved
 from attnlab.errors import ExperimentError
@@ -36,8 +36,8 @@ Note = Callable[[str], None]
 class Source(Protocol):
     """Rows of a split."""
 
-    def rows(self, wanted: Sequence[str], note: Note) -> Iterator[Row]:
-        """The wanted cells of each row; only the first two columns must be there."""
+    def rows(self, wanted: Wanted, note: Note) -> Iterator[Row]:
+        """The wanted cells of each row; raises MissingColumnError for a required column."""
 
     def class_names(self, column: str) -> list[str] | None:
         """The names of the labels 0, 1, ..., where the source knows them."""
@@ -64,7 +64,7 @@ class File:
     form: Format
     features: datasets.Features | None = None
 
-    def rows(self, wanted: Sequence[str], note: Note) -> Iterator[Row]:
+    def rows(self, wanted: Wanted, note: Note) -> Iterator[Row]:
         if self.kind == "parquet":
             return read_parquet(self.path, self.name, wanted, self.place)
         if self.kind == "json":
@@ -92,7 +92,7 @@ class ParallelFiles:
     files: Mapping[str, Path]
     form: Format
 
-    def rows(self, wanted: Sequence[str], note: Note) -> Iterator[Row]:
+    def rows(self, wanted: Wanted, note: Note) -> Iterator[Row]:
         return read_parallel(self.files, wanted, self.form)
 
     def class_names(self, column: str) -> list[str] | None:
@@ -110,7 +110,7 @@ class Saved:
     content: datasets.Dataset
     name: str
 
-    def rows(self, wanted: Sequence[str], note: Note) -> Iterator[Row]:
+    def rows(self, wanted: Wanted, note: Note) -> Iterator[Row]:
         return read_saved(self.content, self.name, wanted)
 
     def class_names(self, column: str) -> list[str] | None:

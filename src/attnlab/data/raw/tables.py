@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attnlab.data.raw import SEPARATOR_NAMES
 from attnlab.data.raw.lines import BYTE_ORDER_MARK, read_lines, without_end
-from attnlab.data.raw.rows import Format, MissingColumnError, Row, same_name
+from attnlab.data.raw.rows import Format, MissingColumnError, Row, Wanted, same_name
 from attnlab.errors import ExperimentError, show
 
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
@@ -31,7 +31,7 @@ def read_table(
     path: Path,
     name: str,
     kind: str,
-    wanted: Sequence[str],
+    wanted: Wanted,
     form: Format,
     place: str,
     note: Callable[[str], None],
@@ -41,7 +41,6 @@ def read_table(
     Args:
         name: how the rows' places call the file.
         kind: csv, tsv or txt.
-        wanted: columns; of those behind the first two, a table may lack some.
         place: the file, as an error names it.
         note: takes a sentence about what was ignored.
 
@@ -51,21 +50,24 @@ def read_table(
     separator = form.separator or SEPARATORS[kind]
     lines = read_lines(path, place, form.encoding)
     rows = _quoted(lines, separator, place) if kind == "csv" else _unquoted(lines, separator)
+    if form.replaces_header:
+        next(rows, None)
 
     header = _header(rows, form.columns)
     if header is None:
         return
-    places = [header.position(column, place) for column in wanted]
-    for column, position in list(zip(wanted, places, strict=True))[:2]:
-        if position is None:
-            raise MissingColumnError(name, column, header.names, _hint(header, wanted, separator))
+    places = [header.position(column, place) for column in wanted.columns]
+    for column in wanted.required:
+        if header.position(column, place) is None:
+            hint = _hint(header, wanted.required, separator)
+            raise MissingColumnError(name, column, header.names, hint)
 
     seen = _Remarkable(name, quoted=kind == "csv")
     named = len(header.names)
     width: int | None = None  # of every row, as of the first
     for number, end, fields in rows:
         # Concatenated files repeat the header; a file may also have the one that the config gives.
-        if [field.removeprefix(BYTE_ORDER_MARK) for field in fields] == header.names:
+        if header.is_repeated_by(fields, is_first=number == 1):
             seen.header_again(number, is_first=number == 1)
             continue
         if width is None:
@@ -94,6 +96,8 @@ class _Remarkable:
         self.empty_end = 0  # empty fields behind the last column of every row
         self._rows = 0
         self._in_quotes = 0  # rows all cells of which stand in quotation marks that are characters
+        # Cells in quotation marks, and others, by whether they have a comma
+        self._of_excel: Counter[tuple[bool, bool]] = Counter()
         self._counts: Counter[str] = Counter()
         self._first: dict[str, str] = {}
 
@@ -137,6 +141,7 @@ class _Remarkable:
                 )
             if all(map(_is_in_quotes, texts)):
                 self._in_quotes += 1
+            self._of_excel.update((_is_in_quotes(text), "," in text) for text in texts)
 
     def sentences(self) -> Iterator[str]:
         """A sentence for each thing that was found, once all rows are read."""
@@ -152,6 +157,18 @@ class _Remarkable:
                 f"{self._name}: every cell stands in quotation marks, which are characters in tsv; "
                 "to have them read as quotes, call the file csv and choose data.separator=tab"
             )
+        elif self._is_quoted_as_by_excel():
+            yield (
+                f"{self._name}: all {self._of_excel[True, True]} cell(s) with a comma, and no "
+                "others, stand in quotation marks, as Excel writes text delimited by tabs; they "
+                "are characters in tsv; to have them read as quotes, call the file csv and choose "
+                "data.separator=tab"
+            )
+
+    def _is_quoted_as_by_excel(self) -> bool:
+        """Whether the cells with a comma, and these alone, stand in quotation marks."""
+        quoted_without, bare_with = self._of_excel[True, False], self._of_excel[False, True]
+        return self._of_excel[True, True] > 0 and not quoted_without and not bare_with
 
 
 def _is_in_quotes(text: str) -> bool:
@@ -178,6 +195,13 @@ class _Header:
     nameless: list[int]
     width: int
     is_of_config: bool
+
+    def is_repeated_by(self, fields: Sequence[str], is_first: bool) -> bool:
+        """Whether a row has the names of the columns; a first one may have them in any case."""
+        written = [field.removeprefix(BYTE_ORDER_MARK) for field in fields]
+        if is_first:
+            return _folded(written) == _folded(self.names)
+        return written == self.names
 
     def position(self, column: str, place: str) -> int | None:
         """The position of a column; None where there is none."""
@@ -223,13 +247,18 @@ def _check_is_no_other_header(first: Sequence[str], header: _Header, place: str)
     """Raise ExperimentError where the first row names the columns in another order."""
     if not header.is_of_config or len(first) < 2:
         return
-    named = [name.strip().casefold() for name in first]
-    wanted = [name.strip().casefold() for name in header.names]
+    named = _folded(first)
+    wanted = _folded(header.names)
     if named != wanted and sorted(named) == sorted(wanted):
         raise ExperimentError(
             f"{place}, line 1: the header has {', '.join(first)}, but data.columns says "
             f"{', '.join(header.names)}; leave data.columns out, or give the order of the header"
         )
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    """The names without their case and the white space around them."""
+    return [name.strip().casefold() for name in names]
 
 
 def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
@@ -276,16 +305,15 @@ def _unquoted(lines: Iterator[str], separator: str) -> Numbered:
             yield number, number, text.split(separator)
 
 
-def _hint(header: _Header, wanted: Sequence[str], separator: str) -> str:
+def _hint(header: _Header, required: Sequence[str], separator: str) -> str:
     """What to do about a missing column."""
     if header.is_of_config:
         return ", as data.columns says"
     line = separator.join(header.names)
-    required = set(wanted[:2])
     for word in ("comma", "semicolon", "tab", "pipe"):
         other = SEPARATOR_NAMES[word]
         split_otherwise = {name.strip(" \"'") for name in line.split(other)}
-        if other != separator and required <= split_otherwise:
+        if other != separator and split_otherwise >= set(required):
             return f"; its fields seem to be separated otherwise, try data.separator={word}"
     if line.startswith("sep="):
         return (

@@ -12,24 +12,33 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from attnlab.data.raw.lines import faults_of
-from attnlab.data.raw.rows import ROWS_OF_A_BATCH, Cell, MissingColumnError, Row, as_cell, same_name
+from attnlab.data.raw.rows import (
+    ROWS_OF_A_BATCH,
+    Cell,
+    MissingColumnError,
+    Row,
+    Wanted,
+    as_cell,
+    same_name,
+)
+from attnlab.errors import ExperimentError
 
 
-def read_parquet(path: Path, name: str, wanted: Sequence[str], place: str) -> Iterator[Row]:
+def read_parquet(path: Path, name: str, wanted: Wanted, place: str) -> Iterator[Row]:
     """The wanted cells of each row, in the form that `read_table` yields.
 
     A dot in a column reaches into a nested one.
     """
     with faults_of(place), pq.ParquetFile(path) as file:
-        top = _top_levels(file.schema_arrow, wanted)
+        top = _top_levels(file.schema_arrow, wanted, place)
         batches = file.iter_batches(ROWS_OF_A_BATCH, columns=top) if top else ()
         yield from _rows(batches, file.schema_arrow, name, wanted)
 
 
-def read_saved(rows: datasets.Dataset, name: str, wanted: Sequence[str]) -> Iterator[Row]:
+def read_saved(rows: datasets.Dataset, name: str, wanted: Wanted) -> Iterator[Row]:
     """The same of a dataset that `save_to_disk` wrote, or that an earlier command downloaded."""
     schema = rows.features.arrow_schema
-    top = _top_levels(schema, wanted)
+    top = _top_levels(schema, wanted, name)
     batches = rows.select_columns(top).with_format("arrow").iter(ROWS_OF_A_BATCH) if top else ()
     yield from _rows(batches, schema, name, wanted)
 
@@ -38,12 +47,12 @@ def _rows(
     batches: Iterable[pa.RecordBatch | pa.Table],
     schema: pa.Schema,
     name: str,
-    wanted: Sequence[str],
+    wanted: Wanted,
 ) -> Iterator[Row]:
-    paths = [_path_of(column, schema) for column in wanted]
-    for column, path in zip(wanted[:2], paths[:2], strict=False):
-        if path is None:
+    for column in wanted.required:
+        if _path_of(column, schema) is None:
             raise MissingColumnError(name, column, list(_dotted(schema)))
+    paths = [_path_of(column, schema) for column in wanted.columns]
 
     number = 0
     for batch in batches:
@@ -99,10 +108,20 @@ def _as_text(array: pa.Array) -> list[Cell]:
     return texts.to_pylist()
 
 
-def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
-    """The columns to read for the wanted ones, some of which may lie in the same one."""
-    paths = [_path_of(column, schema) for column in wanted]
-    return list(dict.fromkeys(path[0] for path in paths if path is not None))
+def _top_levels(schema: pa.Schema, wanted: Wanted, place: str) -> list[str]:
+    """The columns to read for the wanted ones, some of which may lie in the same one.
+
+    Raises ExperimentError where two columns have the name of one of them.
+    """
+    paths = [_path_of(column, schema) for column in wanted.columns]
+    top = list(dict.fromkeys(path[0] for path in paths if path is not None))
+    for name in top:
+        count = schema.names.count(name)
+        if count > 1:
+            raise ExperimentError(
+                f"{place}: {count} columns are called {name!r}; rename one of them"
+            )
+    return top
 
 
 def _path_of(column: str, schema: pa.Schema) -> list[str] | None:
