@@ -48,6 +48,7 @@ def test_training_on_a_corpus_with_gold_alignments_measures_the_alignment_error_
         "data.source=de",
         "data.target=en",
         "data.alignments=gold",
+        "training.monitor=token_nll",
     )
     succeeded(command("train.py", *SIZES, *corpus, "data/tokenizer=character", "tracking=none"))
     metrics = metrics_of(folder)
@@ -181,6 +182,7 @@ def test_encoder_with_features_is_trained_saved_and_asked_with_the_tags_of_the_d
         "data.target=form",
         "data.features=[tags]",
         "data/tokenizer=tagged_character",
+        "training.monitor=exact_match",
     )
     sizes = [choice for choice in SIZES if not choice.startswith("model.encoder")]
     choices = ("model/encoder=with_features", "tracking=none")
