@@ -176,8 +176,6 @@ class Translation(Task[PreparedData]):
                 "data with known alignments (data=dates, data.alignments=<column>), or another "
                 "training/attention_loss"
             )
-        if experiment.training.monitor == "bleu":
-            _check_bleu_is_defined(data)
         output = experiment.model.values["output"].target
         if output.only_copies:
             _check_targets_can_be_copied(output, data)
@@ -186,6 +184,8 @@ class Translation(Task[PreparedData]):
             "test": ("search", experiment.search),
         }
         _check_longest_target(experiment, data, dict(searches.values()))
+        if experiment.training.monitor == "bleu":
+            _check_bleu_is_defined(data)
         for name, (path, search) in searches.items():
             split = data.split(name)
             source = torch.from_numpy(split.source_lengths + 1)  # with <eos>, as the limits count
