@@ -146,9 +146,14 @@ def test_module_of_opened_data_knows_the_words_of_its_loss(tmp_path):
 
     loss = ["training/attention_loss=impermissible_mass", "training.attention_loss.tokens=[a]"]
     experiment = compose([*small, *places, *loss])
-    make_module(experiment, PreparedData(folder))  # without `prepare`, which also checks the words
-    a_loss = experiment.training.attention_loss
-    assert a_loss.summed(looks_of(Padding("post", "post"))).item() >= 0
+    data = PreparedData(folder)
+    make_module(experiment, data)  # without `prepare`, which also checks the words
+    expected = ImpermissibleMass(weight=1.0, tokens=["a"])
+    expected.read_vocabulary(data.source_tokenizer)
+    looks = looks_of(Padding("post", "post"))
+    looks = replace(looks, source=torch.full_like(looks.source, data.source_tokenizer.id_of("a")))
+    found = experiment.training.attention_loss.summed(looks).item()
+    assert found == expected.summed(looks).item() > 0
 
 
 @BOTH_SIDES

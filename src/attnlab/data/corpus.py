@@ -48,13 +48,16 @@ def visible(text: str) -> str:
 
     White space stays.
     """
-    if text.isascii():
-        return text
-    return "".join(
-        character
-        for character in text
-        if unicodedata.category(character) != "Cf" and character not in _BLANK_LETTERS
-    )
+    return "".join(filter(_is_visible, text))
+
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) != "Cf" and character not in _BLANK_LETTERS
+
+
+def _has_text(text: str) -> bool:
+    """Whether anything in a text can be seen."""
+    return any(not character.isspace() and _is_visible(character) for character in text)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class TextCleaning(ABC):
             if self.max_characters is not None and len(text) > self.max_characters:
                 return "too_many_characters"
         tidied = [self.tidy(text) for text in texts]
-        if not all(visible(text).strip() for text in tidied):
+        if not all(map(_has_text, tidied)):
             return "empty"
         return tidied
 

@@ -125,12 +125,13 @@ class HubDataset:
         names_of_splits = self._names(raw.splits)
         for split, name in names_of_splits.items():
             if name not in raw.splits:
-                is_train = name == names_of_splits["train"]
-                remedy = f"data.splits.{split}=0.1 draws a tenth of the training split, and a name"
+                remedy = "the name of one of them takes that split"
+                if name != names_of_splits["train"]:
+                    draws = f"data.splits.{split}=0.1 draws a tenth of the training split"
+                    remedy = f"{draws}, and a name takes that split"
                 raise ExperimentError(
                     f"data.splits.{split}: there is no split {name!r}; the splits are: "
-                    f"{', '.join(raw.splits)}; {'the name of one of them' if is_train else remedy} "
-                    "takes that split"
+                    f"{', '.join(raw.splits)}; {remedy}"
                 )
         different_names = dict.fromkeys(names_of_splits.values())
         read = {name: _read_split(raw, name, wanted) for name in different_names}

@@ -81,7 +81,7 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
 
 
 def count_words(text: str) -> int:
-    """How many words a sentence has for the tools that write links: they part them at ASCII."""
+    """How many words a sentence has for tools that write links: white space of ASCII parts them."""
     return len(_PARTED.findall(text))
 
 

@@ -91,9 +91,15 @@ def test_labels_that_a_split_lacks_at_the_end_are_one_numbering(tmp_path):
     assert read["train"].features["label"].names == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("name", ["train_val.csv", "train-dev-test.csv"])
-def test_file_that_names_several_splits_is_none_of_them(name, tmp_path):
-    others = {"test.csv": TABLE} if "test" not in name else {}
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("train_val.csv", {"test.csv": TABLE}),
+        ("train-dev-test.csv", {}),
+        ("TRAIN_VAL.csv", {"TEST.csv": TABLE}),  # in capitals `datasets` sees no splits
+    ],
+)
+def test_file_that_names_several_splits_is_none_of_them(name, others, tmp_path):
     sentence = refusal(pairs(write(tmp_path / "in", {name: TABLE, **others})))
     assert f"{name} names the splits train and validation" in sentence
     assert "fractions to data.splits" in sentence

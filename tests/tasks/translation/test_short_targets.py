@@ -22,9 +22,11 @@ def test_checkpoints_cannot_be_chosen_by_a_bleu_that_is_always_zero(tmp_path):
 
 @pytest.mark.parametrize("monitor", ["exact_match", "chrf", "token_nll"])
 def test_checkpoints_can_be_chosen_by_what_the_refusal_names(tmp_path, monitor):
-    prepare(composed(tmp_path, f"training.monitor={monitor}"))
+    data = prepare(composed(tmp_path, f"training.monitor={monitor}"))
+    assert sum(data.sizes.values()) == 60
 
 
 def test_words_are_those_that_bleu_counts(tmp_path):
     # `k2 v5` has two words, and four characters beside the space.
-    prepare(composed(tmp_path, "data.bleu_tokenize=char"))
+    data = prepare(composed(tmp_path, "data.bleu_tokenize=char"))
+    assert sum(data.sizes.values()) == 60

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from attnlab.data.raw import is_text_encoding
+from attnlab.data.raw.cards import form_of_card
 from attnlab.data.raw.lines import unpacked_name
 from attnlab.data.raw.parallel import parallel_files
 from attnlab.data.raw.rows import Format, shown_names
@@ -26,23 +24,20 @@ from attnlab.data.raw.sources import (
     check_format,
     kind_of,
 )
-from attnlab.data.raw.tables import SEPARATORS
+from attnlab.data.raw.split_names import (
+    Files,
+    are_called_otherwise,
+    by_their_names,
+    check_each_in_one_split,
+    files_called,
+    in_several_splits,
+    names_in,
+    of_known_kinds,
+)
 from attnlab.errors import ExperimentError
 
 MODULES = ("csv", "json", "parquet")
 """Of `datasets`, the readers whose files are read here."""
-
-# Options that a dataset's card may set, and that are obeyed here, or name the dataset.
-_OBEYED = {
-    "name", "version", "data_dir", "data_files", "description", "features", "sep", "delimiter",
-    "names", "column_names", "header", "encoding", "field",
-}  # fmt: skip
-# As `datasets` reads the names of files, but in any case.
-_SPLIT_WORDS = {
-    "train": "train", "training": "train",
-    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
-    "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,10 +84,6 @@ def files_of_path(
         check_format(form, "parallel text", place)
         return Found(splits, _notes_beside_parallel(path, parallel, columns))
     return _as_datasets_resolves(path, name, columns, form, place, parallel, wanted)
-
-
-Files = Mapping[str, Sequence[tuple[Path, str]]]
-"""Split -> its files, each with its name within the dataset."""
 
 
 def sources_of(
@@ -184,7 +175,7 @@ def _as_datasets_resolves(
                 f"{place}: `datasets`, which reads its card, takes *, ?, [, ] and :: in a path for "
                 "a pattern; rename the folder, or give a link to it that has none of them"
             )
-        files = _by_their_names(tables, place)
+        files = by_their_names(tables, place)
         return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
     try:
         builder = local_builder(path, name)
@@ -196,7 +187,7 @@ def _as_datasets_resolves(
                 f"{place}: its card (README.md) does not say what to read: {one_line(error)}; "
                 "data.name chooses a configuration"
             ) from error
-        files = _by_their_names(tables, place)  # names in capitals, or splits of several kinds
+        files = by_their_names(tables, place)  # names in capitals, or splits of several kinds
         return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
 
     resolved: Mapping[Any, Sequence[str]] = builder.config.data_files or {}
@@ -205,27 +196,24 @@ def _as_datasets_resolves(
         files[str(split)] = [(file, _name_in(path, file)) for file in map(Path, of_split)]
     is_of_card = builder.config.name != "default"
     if not is_of_card:
-        files, others = _of_known_kinds(files, form)
+        files, others = of_known_kinds(files, form)
         tables += others
-    used = _names_in(files)
+    used = names_in(files)
     if not all(kind_of(each, form) == "txt" for each in used):
         check_module(place, builder, used)
 
     # A card lists the files of each of its configurations; the others are not this one's.
     if is_of_card:
         tables = [each for each in tables if each[1] in used]
-    elif ([*files] == ["train"] and len(tables) > 1) or _are_called_otherwise(files):
-        files = _by_their_names([each for each in tables if kind_of(each[1], form)], place)
-    files |= _files_called(set(wanted) - files.keys(), files, tables)
+    elif ([*files] == ["train"] and len(tables) > 1) or are_called_otherwise(files):
+        files = by_their_names([each for each in tables if kind_of(each[1], form)], place)
+    files |= files_called(set(wanted) - files.keys(), files, tables)
     notes = _notes_on_files(files, tables)
-    twice = _in_two_splits(files)
-    if twice and not is_of_card:
-        raise ExperimentError(
-            f"{place}: {twice[0]} names the splits {' and '.join(twice[1:])}, and would be all of "
-            "them; give it the name of one, or give data.path the file and fractions to data.splits"
-        )
-    if twice:
-        notes.append(f"{twice[0]} is in the splits {' and '.join(twice[1:])}, as the card says")
+    if is_of_card:
+        for each, splits in in_several_splits(files):
+            notes.append(f"{each} is in the splits {' and '.join(splits)}, as the card says")
+    else:
+        check_each_in_one_split(files, place)
     form = form_of_card(builder, used, form, place)
     return Found(sources_of(files, form, builder.info.features, place), notes)
 
@@ -235,96 +223,9 @@ def _is_pattern(path: Path) -> bool:
     return any(sign in str(path) for sign in ("*", "?", "[", "]", "::"))
 
 
-def _of_known_kinds(
-    files: Files, form: Format
-) -> tuple[dict[str, list[tuple[Path, str]]], list[tuple[Path, str]]]:
-    """The files that can be read, by split, and the others, such as a `train.csv.bak`.
-
-    A split of which nothing can be read keeps its files, for the sentence that says so.
-    """
-    known: dict[str, list[tuple[Path, str]]] = {}
-    others = []
-    for split, of_split in files.items():
-        readable = [each for each in of_split if kind_of(each[1], form)]
-        known[split] = readable or list(of_split)
-        others += [each for each in of_split if readable and each not in readable]
-    return known, others
-
-
-def _are_called_otherwise(files: Files) -> bool:
-    """Whether a file is in another split than the one that its own name says."""
-    for split, of_split in files.items():
-        for _, name in of_split:
-            own = set(_splits_in(name.rpartition("/")[2]))
-            if len(own) == 1 and split not in own:
-                return True
-    return False
-
-
-def _in_two_splits(files: Files) -> list[str]:
-    """The name of a file that several splits have, and these; empty for none."""
-    splits_of: dict[str, list[str]] = {}
-    for split, of_split in files.items():
-        for _, name in of_split:
-            splits_of.setdefault(name, []).append(split)
-    for name, splits in splits_of.items():
-        if len(splits) > 1:
-            return [name, *splits]
-    return []
-
-
-def _splits_in(name: str) -> list[str]:
-    """The splits that the words of a name stand for, in their order."""
-    words = re.split(r"[^a-z]+", name.lower())
-    return [_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS]
-
-
-def _names_in(files: Files) -> list[str]:
-    return [name for of_split in files.values() for _, name in of_split]
-
-
-def _by_their_names(
-    tables: Sequence[tuple[Path, str]], place: str
-) -> dict[str, list[tuple[Path, str]]]:
-    """The files of each split, by the words in their names, whatever the case.
-
-    The last of several words counts, which is of the file and not of its folder; a file that itself
-    names several splits is in each of them. Files that name no split are the training split where
-    no file names one and all are of one kind.
-    """
-    splits: dict[str, list[tuple[Path, str]]] = {}
-    for table in tables:
-        of_file = dict.fromkeys(_splits_in(table[1].rpartition("/")[2]))
-        for split in of_file or _splits_in(table[1])[-1:]:
-            splits.setdefault(split, []).append(table)
-    if splits:
-        return splits
-    kinds = {unpacked_name(name).rpartition(".")[2].lower() for _, name in tables}
-    if len(kinds) > 1:
-        raise ExperimentError(
-            f"{place} holds files of several kinds, none of which names a split: "
-            f"{', '.join(sorted(name for _, name in tables))}; give data.path the file itself, or "
-            "call it train"
-        )
-    return {"train": list(tables)}
-
-
-def _files_called(
-    names: Collection[str], files: Files, tables: Sequence[tuple[Path, str]]
-) -> dict[str, list[tuple[Path, str]]]:
-    """The splits of these names: files that are called so and that no other split has."""
-    used = _names_in(files)
-    found: dict[str, list[tuple[Path, str]]] = {}
-    for table in tables:
-        stem = unpacked_name(table[0].name).rpartition(".")[0]
-        if stem in names and table[1] not in used:
-            found.setdefault(stem, []).append(table)
-    return found
-
-
 def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[str]:
     """Which files of a folder are not read, and which make one split together."""
-    used = _names_in(files)
+    used = names_in(files)
     notes = [
         f"ignored {name}: the rows are read from {shown_names(used, 4)}"
         for _, name in tables
@@ -337,55 +238,6 @@ def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[st
                 f"the split {split} is read from {len(names)} files: {shown_names(names, 6)}"
             )
     return notes
-
-
-def form_of_card(
-    builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str
-) -> Format:
-    """The format, with what the dataset's card says where the config says nothing.
-
-    Raises ExperimentError where the card sets an option that is not read here.
-    """
-    config: Any = builder.config
-    unknown = []
-    for option in dataclasses.fields(config):
-        has_default = option.default is not dataclasses.MISSING
-        value = getattr(config, option.name)
-        if has_default and option.name not in _OBEYED and value != option.default:
-            unknown.append(f"{option.name}={value!r}")
-    if unknown:
-        raise ExperimentError(
-            f"{place}: its card (README.md) sets options of `datasets` that attnlab does not read: "
-            f"{', '.join(unknown)}; convert the files to json, jsonl or parquet"
-        )
-
-    separator = getattr(config, "sep", None)
-    if separator is not None and len(separator) != 1:
-        raise ExperimentError(
-            f"{place}: its card (README.md) separates fields by {separator!r}; attnlab reads "
-            "tables with one character between two fields"
-        )
-    encoding = getattr(config, "encoding", None)
-    if encoding is not None and not is_text_encoding(encoding):
-        raise ExperimentError(
-            f"{place}: its card (README.md) names the encoding {encoding!r}, which Python does not "
-            "know; name it by data.encoding"
-        )
-    named = None if form.columns is not None else getattr(config, "names", None)
-    # A separator counts where it is another one than all files have anyway.
-    usual = {SEPARATORS.get(kind_of(name, form) or "") for name in names}
-    if len(usual) != 1 or separator in usual:
-        separator = None
-    if encoding == "utf-8":
-        encoding = None
-    return replace(
-        form,
-        columns=form.columns or named,
-        separator=form.separator or separator,
-        encoding=form.encoding or encoding,
-        field=getattr(config, "field", None),
-        replaces_header=named is not None and getattr(config, "header", None) == 0,
-    )
 
 
 def _nothing_to_read(

@@ -17,11 +17,11 @@ from typing import Any
 import datasets
 import huggingface_hub
 
+from attnlab.data.raw.cards import form_of_card
 from attnlab.data.raw.folders import (
     Found,
     check_module,
     files_of_path,
-    form_of_card,
     local_builder,
     one_line,
     sources_of,

@@ -115,7 +115,7 @@ class Classification(Task[LabelledData]):
     ) -> pl.LightningModule:
         from attnlab.tasks.classification.module import ClassifierModule
 
-        # Data that lie there are opened without `check_data`.
+        # Prepared data may be opened without `check_data`.
         read_source_vocabulary(experiment.training.attention_loss, data.tokenizer)
         return ClassifierModule(model, experiment.training, len(data.labels))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -175,20 +175,17 @@ def _bleu_where_defined(
 ) -> float | None:
     found = bleu.corpus_score(hypotheses, [references])
     # A right 4-gram is one of a reference.
-    if found.counts[-1] == 0 and bleu.corpus_score(references, [references]).totals[-1] == 0:
+    if found.counts[-1] == 0 and not has_four_grams(references, bleu):
         return None
     return found.score
 
 
-def has_four_grams(references: Iterable[str], tokenize: str) -> bool:
-    """Whether any reference has four words in a row, without which BLEU is 0 whatever is written.
+def has_four_grams(references: Sequence[str], bleu: BLEU) -> bool:
+    """Whether any reference has four words, without which BLEU is 0 whatever is written.
 
-    tokenize: sacrebleu's tokenizer, which says what a word is.
+    bleu: its tokenizer says what a word is.
     """
-    bleu = bleu_metric(tokenize)
-    return any(
-        bleu.corpus_score([reference], [[reference]]).totals[-1] > 0 for reference in references
-    )
+    return bool(bleu.corpus_score(references, [references]).totals[-1] > 0)
 
 
 def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:

@@ -218,7 +218,7 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.metrics import TextMetrics
         from attnlab.tasks.translation.module import Seq2SeqModule
 
-        # Data that lie there are opened without `check_data`.
+        # Prepared data may be opened without `check_data`.
         read_source_vocabulary(experiment.training.attention_loss, data.source_tokenizer)
         validation = data.split("validation")
         return Seq2SeqModule(
@@ -342,9 +342,10 @@ def _check_bleu_is_defined(data: PreparedData) -> None:
     if any(len(reference.split()) >= 4 for reference in references):
         return  # sacrebleu's tokenizers take words apart, and put none together
 
+    from attnlab.evaluation.sentence_statistics import bleu_metric
     from attnlab.tasks.translation.metrics import has_four_grams  # imports torchmetrics
 
-    if not has_four_grams(references, tokenize):
+    if not has_four_grams(references, bleu_metric(tokenize)):
         raise ExperimentError(
             "training.monitor is bleu, which is 0 whatever is written, for no reference of the "
             f"validation split has four words (as data.bleu_tokenize={tokenize} counts them); "
