@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.project import STUDIES
+from attnlab.studies.claimed_in_lessons import LESSON_OF_CLAIM
 from attnlab.studies.expectations import Expectation
 from attnlab.studies.korean_claims import (
     KoreanClaim,
@@ -35,13 +36,17 @@ def test_every_claim_is_translated_as_it_stands_now(path: Path) -> None:
     assert bool(claim.known) == bool(study.known)
     assert bool(claim.found) == bool(study.found)
     assert bool(claim.depends_on) == bool(study.depends_on)
-    assert (ROOT / "docs" / "course" / "ko" / f"{claim.lesson}.md").is_file()
+    for language in ("en", "ko"):
+        lesson = ROOT / "docs" / "course" / language / f"{LESSON_OF_CLAIM[path.stem].page}.md"
+        assert lesson.is_file()
     for expected in study.expect:
         assert expected.measure in korean_texts().measures
 
 
-def test_nothing_is_translated_that_is_no_claim() -> None:
-    assert set(korean_texts().claims) == {path.stem for path in CLAIMS}
+def test_nothing_is_translated_or_taught_that_is_no_claim() -> None:
+    names = {path.stem for path in CLAIMS}
+    assert set(korean_texts().claims) == names
+    assert set(LESSON_OF_CLAIM) == names
 
 
 def test_page_is_what_the_command_writes(tmp_path: Path) -> None:
@@ -68,7 +73,7 @@ STUDY = Study(
     expect=[Expectation("good is better", "bleu", "good", "bad", by=1.0, primary=True)],
 )  # fmt: skip
 CLAIM = KoreanClaim(
-    digest_of_english(STUDY), "02_bottleneck", "어떤 주장", "이렇게.", ["좋은 쪽이 낫다"],
+    digest_of_english(STUDY), "어떤 주장", "이렇게.", ["좋은 쪽이 낫다"],
     found="그렇습니다.",
 )  # fmt: skip
 VALUES = {"good": [30.0, 31.0, 32.0], "bad": [20.0, 22.0, 21.0]}
@@ -81,18 +86,19 @@ def shown(study: Study = STUDY, **settings: Any) -> ShownStudy:
         for seed, value in enumerate(values, 1)
     ]
     conditions = {"run_seeds": 3, "cpu_minutes": 1.0, "run_settings": [], "machine": "a machine"}
-    return ShownStudy("some_claim", study, result_of(study, rows) | conditions, **settings)
+    return ShownStudy("01_bottleneck", study, result_of(study, rows) | conditions, **settings)
 
 
 def page_of(study: ShownStudy, claim: KoreanClaim = CLAIM) -> str:
     return korean_claims_page(
-        [study], KoreanTexts("# 주장", {"bleu": "블루"}, {"some_claim": claim})
+        [study], KoreanTexts("# 주장", {"bleu": "블루"}, {"01_bottleneck": claim})
     )
 
 
 def test_verdict_question_and_finding_are_korean() -> None:
     page = page_of(shown())
-    assert "| [어떤 주장](#some_claim) | 성립 | 3 | [2강](../course/ko/02_bottleneck.md) |" in page
+    lesson = "[2강](../course/ko/02_bottleneck.md)"
+    assert f"| [어떤 주장](#01_bottleneck) | 성립 | 3 | {lesson} |" in page
     assert "**성립.** 그렇습니다.\n\n이렇게." in page
     assert "| **좋은 쪽이 낫다** | 블루 | +10.00 (" in page
     assert "1.00보다 큼" in page
@@ -121,7 +127,7 @@ def test_verdict_of_too_few_seeds_is_not_one_that_depends_on_something() -> None
 
 
 def test_study_that_was_not_run_shows_what_is_asked() -> None:
-    page = page_of(ShownStudy("some_claim", STUDY, result={}))
+    page = page_of(ShownStudy("01_bottleneck", STUDY, result={}))
     assert "**아직 실험하지 않음.**" in page
     assert "| **좋은 쪽이 낫다** | 블루 |" in page
     assert "그렇습니다" not in page

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
+from attnlab.studies.claimed_in_lessons import LESSON_OF_CLAIM
 from attnlab.studies.expectations import p_shown
 from attnlab.studies.study import Study
 from attnlab.studies.study_page import (
@@ -43,12 +44,10 @@ class KoreanClaim:
     """A study's texts in Korean.
 
     english: the digest of those that were translated.
-    lesson: the name of its page in docs/course/ko.
     expect: what the expectations say.
     """
 
     english: str
-    lesson: str
     title: str
     text: str
     expect: list[str]
@@ -111,7 +110,6 @@ def _claim(shown: ShownStudy, texts: KoreanTexts) -> KoreanClaim:
     says = [expected.says for expected in study.expect]
     return KoreanClaim(
         english,
-        lesson=found.lesson if found else "",
         title=study.title,
         text=f"{_UNTRANSLATED} {study.text}",
         expect=says,
@@ -129,7 +127,7 @@ def _summary_row(
     seeds = "–"
     if shown.was_run:
         seeds = str(shown.result["run_seeds"])
-    return [link, verdict, seeds, _lesson(claim)]
+    return [link, verdict, seeds, _link_to_lesson(shown.name)]
 
 
 def _verdict(shown: ShownStudy, claim: KoreanClaim, verdict: Verdict | None) -> str:
@@ -140,11 +138,11 @@ def _verdict(shown: ShownStudy, claim: KoreanClaim, verdict: Verdict | None) -> 
     return _OUTCOMES.get(verdict.words, _FEW_SEEDS)
 
 
-def _lesson(claim: KoreanClaim) -> str:
-    if not claim.lesson:
+def _link_to_lesson(name: str) -> str:
+    lesson = LESSON_OF_CLAIM.get(name)
+    if lesson is None:
         return "–"
-    number = int(claim.lesson.split("_")[0])
-    return f"[{number}강](../course/ko/{claim.lesson}.md)"
+    return f"[{lesson.number}강](../course/ko/{lesson.page}.md)"
 
 
 def _section(

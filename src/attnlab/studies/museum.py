@@ -20,6 +20,13 @@ python pipelines/train.py data=copy fault=softmax_over_batch
 python pipelines/train.py -m data=copy fault=none,softmax_over_batch seed=1,2,3
 ```
 
+The cost is by how much the faulty model is worse than the right one of the same seed: its loss or
+error rate higher, its share of right sequences lower; of a fault that is in the measuring, by how
+much the measured figure is off. Intervals are of 95 %. In bold is what was asked, with its outcome
+after a correction for fifteen questions. What a mistake costs depends on the data: these are
+sequences to copy, in batches of random lengths."""
+REACH = """## What a fault reaches
+
 A faulty model is one wherever it goes: in the validation, in `evaluate.py`, in `attnlab translate`
 and in the explorer, after a resumed training as after one that nobody stopped; a fault of the loss
 or of what is measured is in the training, the validations and the evaluations alone. The fault
@@ -33,13 +40,7 @@ score that has no tanh, `fault=directions_mixed` with one direction.
 The faults are [in `src/attnlab/faults`](../src/attnlab/faults), a file each, with the wrong
 equation and the right one. They are put into a model from outside, after it is built: none of its
 own code knows of them. [`attnlab inspect`](inspect.md) looks for such mistakes in *your* attention
-module; where it knows the fault, its name for it stands in the last column.
-
-The cost is by how much the faulty model is worse than the right one of the same seed: its loss or
-error rate higher, its share of right sequences lower; of a fault that is in the measuring, by how
-much the measured figure is off. Intervals are of 95 %. In bold is what was asked, with its outcome
-after a correction for fifteen questions. What a mistake costs depends on the data: these are
-sequences to copy, in batches of random lengths."""
+module; where it knows the fault, its name for it stands in the last column."""
 
 
 def row(name: str, cost: str) -> list[str]:

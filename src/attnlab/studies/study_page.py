@@ -12,6 +12,7 @@ from typing import Any
 from attnlab.config.params import NO_REVISION
 from attnlab.project import pipeline_command
 from attnlab.studies import few_seeds_tables, museum
+from attnlab.studies.claimed_in_lessons import LESSON_OF_CLAIM
 from attnlab.studies.expectations import Finding, Outcome, finding_of_p, p_shown
 from attnlab.studies.study import Study
 from attnlab.studies.study_kinds import Kind
@@ -96,33 +97,79 @@ def _verdict_at_a_look(shown: ShownStudy) -> Verdict:
 
 
 def study_page(kind: Kind, studies: Sequence[ShownStudy]) -> str:
-    """The page as Markdown."""
-    figures = (
-        "Figures are means over the seeds, with their 95 % intervals and medians; where a study "
-        "says when a seed has learnt, over those that did, whose share has its exact interval. The "
-        "bands of curves reach from the least to the greatest seed. Metrics are those of the test "
-        "split, along the steps of a training those of the validation split. `data.path` is the "
-        "folder of the study's corpus, for SCAN and SIGMORPHON the one that holds theirs. Each "
-        "study's `rows.csv` lies beside its figure; `replicate.py NAME --into docs --judge` judges "
-        "it anew."
-    )
-    if any(shown.result and not shown.is_judged for shown in studies):
-        figures += (
-            " *Asked anew, not run anew*: the question was written anew after rows of an earlier "
-            "one, and has no verdict until it is run."
-        )
+    """The page as Markdown: what was found, and behind it how it was judged."""
     verdicts = verdicts_of(studies)
-    summary = table(
-        ["study", "verdict", "known before", "seeds", "CPU minutes"],
-        [_summary_row(kind, shown, verdicts) for shown in studies],
-    )
     sections = []
     if not kind.pages:
         sections = [_section(kind, shown, verdicts.get(shown.name)) for shown in studies]
-    parts = [f"# {kind.title}", kind.introduction]
-    if kind.shows_faults:
-        parts.append(table(museum.HEADINGS, [_fault_row(shown, verdicts) for shown in studies]))
-    return _joined([*parts, kind.rule, figures, _families(studies), summary, *sections]) + "\n"
+    parts = [
+        f"# {kind.title}",
+        kind.introduction,
+        *_faults(kind, studies, verdicts),
+        _meaning_of_verdicts(kind, studies),
+        _summary(kind, studies, verdicts),
+        *sections,
+        "## How it was judged",
+        *kind.tests,
+        _FIGURES,
+        _families(studies),
+    ]
+    return _joined(parts) + "\n"
+
+
+_FIGURES = (
+    "**Figures** are means over the seeds, with their 95 % intervals and medians; where a study "
+    "says when a seed has learnt, over those that did, whose share has its exact interval. The "
+    "bands of curves reach from the least to the greatest seed. Metrics are those of the test "
+    "split, along the steps of a training those of the validation split. `data.path` is the "
+    "folder of the study's corpus, for SCAN and SIGMORPHON the one that holds theirs. Each "
+    "study's `rows.csv` lies beside its figure; `replicate.py NAME --into docs --judge` judges "
+    "it anew."
+)
+_ASKED_ANEW = "asked anew, not run anew"
+
+
+def _meaning_of_verdicts(kind: Kind, studies: Sequence[ShownStudy]) -> str:
+    """A line for each verdict that a study of this kind can have."""
+    lines = [f"- *{verdict}*: {meaning}" for verdict, meaning in kind.verdicts.items()]
+    if any(shown.result and not shown.is_judged for shown in studies):
+        lines.append(
+            f"- *{_ASKED_ANEW}*: the question was written anew after rows of an earlier one, and "
+            "has no verdict until it is run."
+        )
+    judged = "How seeds, sentences and many questions are judged stands [below](#how-it-was-judged)"
+    more = "; [statistics.md](statistics.md) tries how often such verdicts err."
+    lines.append(f"\n{judged}{more}")
+    return "\n".join(lines)
+
+
+def _summary(kind: Kind, studies: Sequence[ShownStudy], verdicts: Mapping[str, Verdict]) -> str:
+    """The table of all studies."""
+    headings = ["study", "verdict", "known before", "seeds", "CPU minutes"]
+    rows = [_summary_row(kind, shown, verdicts) for shown in studies]
+    if kind.shows_lessons:
+        headings.append("lesson")
+        for row, shown in zip(rows, studies, strict=True):
+            row.append(_link_to_lesson(shown.name))
+    return table(headings, rows)
+
+
+def _link_to_lesson(claim: str) -> str:
+    """To the lesson of the course that makes a claim; a dash for none."""
+    lesson = LESSON_OF_CLAIM.get(claim)
+    if lesson is None:
+        return "–"
+    return f"[{lesson.number}](course/en/{lesson.page}.md)"
+
+
+def _faults(
+    kind: Kind, studies: Sequence[ShownStudy], verdicts: Mapping[str, Verdict]
+) -> list[str]:
+    """The table of what each fault costs, and what a fault reaches."""
+    if not kind.shows_faults:
+        return []
+    rows = [_fault_row(shown, verdicts) for shown in studies]
+    return [table(museum.HEADINGS, rows), museum.REACH, "## All studies"]
 
 
 def _families(studies: Sequence[ShownStudy]) -> str:
@@ -152,7 +199,7 @@ def _summary_row(kind: Kind, shown: ShownStudy, verdicts: Mapping[str, Verdict])
     place = f"{kind.pages}/{shown.name}.md" if kind.pages else f"#{shown.name}"
     link = f"[{shown.study.title}]({place})"
     if not shown.was_run:
-        reason = "asked anew, not run anew" if result else "not run"
+        reason = _ASKED_ANEW if result else "not run"
         return [link, reason, "–", "–", "–"]
     known = "yes" if _known_before(shown) else "no"
     return [link, verdicts[shown.name].words, known, str(result["run_seeds"]), shown.cpu_minutes]
@@ -165,13 +212,14 @@ def _section(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
     """
     study = shown.study
     heading = f'<a id="{shown.name}"></a>\n## {study.title}'
+    taught = f"Taught in lesson {_link_to_lesson(shown.name)}." if kind.shows_lessons else ""
     if verdict is None:
         parts = [_state(shown), study.text.strip(), *_published(study), *_asked(kind, study)]
     else:
         parts = [_answer(shown, verdict), study.text.strip(), *_run(shown), *_published(study)]
         parts += _rules(study)
         parts += _found(kind, shown, verdict, figures="studies")
-    return _joined([heading, *parts])
+    return _joined([heading, *parts, taught])
 
 
 def own_page(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
@@ -188,8 +236,8 @@ def own_page(kind: Kind, shown: ShownStudy, verdict: Verdict | None) -> str:
         parts += ["## What was found", *_found(kind, shown, verdict, figures="../studies")]
     parts += ["## What it does not say", study.limits.strip()]
     parts.append(
-        f"[{kind.title}](../{kind.pages}.md) says how a verdict follows from the seeds, and where "
-        "the rows lie."
+        f"[{kind.title}](../{kind.pages}.md#how-it-was-judged) says how a verdict follows from the "
+        "seeds, and where the rows lie."
     )
     return _joined(parts) + "\n"
 
