@@ -10,9 +10,10 @@ import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from attnlab.batch import BOS, EOS
+from attnlab.batch import BOS
 from attnlab.errors import ExperimentError
 from attnlab.model.fast.packed import PackedWeights
+from attnlab.search.partial_hypotheses import PartialHypotheses, best_continuations
 from attnlab.search.search import (
     Forced,
     Hypothesis,
@@ -20,7 +21,6 @@ from attnlab.search.search import (
     Stepwise,
     attention_required,
     next_log_probs,
-    topk_by_blocks,
 )
 
 
@@ -84,112 +84,79 @@ class BeamSearch(Search):
         with_attention: bool = False,
         forced: Forced = None,
     ) -> list[list[Hypothesis]]:
-        batch_size = source.shape[0]
-        beam = self.size
-        device = source.device
         limits = self.limits(source_mask.sum(1))
         forced = forced or {}
         keep_weights = with_attention or self.coverage_penalty > 0
         with PackedWeights():  # int8 is for the steps alone
             memory, state = model.encode(source, source_mask)
         packed = PackedWeights(self.int8)
-        found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
-
-        # Before the first step a sentence has one empty hypothesis, from then on K of them (or as
-        # many as exist). They stand side by side and share their sentence's memory.
-        alive = torch.arange(batch_size, device=device)  # (N,) numbers of the sentences
-        missing = torch.full((batch_size,), beam, device=device)  # (N,) finished hypotheses
-        tokens = torch.empty(batch_size, 1, 0, dtype=torch.long, device=device)  # (N, K, t)
-        weights: Tensor | None = None  # (N, K, t, S)
-        last = torch.full((batch_size,), BOS, device=device)  # (N * K,)
-        scores = torch.zeros(batch_size, 1, device=device)  # (N, K)
+        partial = PartialHypotheses.empty(len(source), self.size, source.device)
+        last = torch.full((len(source),), BOS, device=source.device)  # (N * K,)
+        found: list[list[Hypothesis]] = [[] for _ in range(len(source))]
 
         def add_finished(row: int, rank: int, log_prob: Tensor, has_eos: bool) -> None:
             """Add a hypothesis, whose tokens and weights are those at the time of the call."""
-            sentence = int(alive[row])
-            its_weights = None if weights is None else weights[row, rank].clone()
+            sentence = int(partial.sentences[row])
             hypothesis = self._hypothesis(
-                tokens[row, rank], log_prob, has_eos, its_weights, source_mask[sentence]
+                partial.tokens[row, rank],
+                log_prob,
+                has_eos,
+                partial.weights_of(row, rank),
+                source_mask[sentence],
             )
             found[sentence].append(hypothesis)
 
         for length in range(1, int(limits.max()) + 1):
-            # 1. Score every continuation of every partial hypothesis.
+            # 1. Score the continuations, and take twice as many as the beam: at most K of them end,
+            # so K are left to go on.
             with packed:
                 logits, state, step_weights = model.step(last, state, memory)
             may_end = length > self.min_length
-            log_probs = next_log_probs(logits, may_end, forced.get(length - 1))  # (N * K, V)
-            vocabulary_size = log_probs.shape[-1]
-            continued = log_probs.view(*scores.shape, vocabulary_size).add_(scores.unsqueeze(2))
-            candidates = continued.flatten(1)  # (N, K * V)
-
+            log_probs = next_log_probs(logits, may_end, forced.get(length - 1))
+            continuations = best_continuations(partial.scores, log_probs, 2 * self.size)
             if self.coverage_penalty > 0 and step_weights is None:
                 raise attention_required("search.coverage_penalty")
             if keep_weights and step_weights is not None:
-                step_weights = step_weights.float().view(*scores.shape, 1, -1)  # (N, K, 1, S)
-                if weights is None:
-                    weights = step_weights
-                else:
-                    weights = torch.cat([weights, step_weights], dim=2)
+                partial = partial.with_weights(step_weights)
 
-            # 2. Take twice as many as the beam: at most K of them end, so K are left to go on.
-            top_scores, top = topk_by_blocks(candidates, min(2 * beam, candidates.shape[1]))
-            parents = top // vocabulary_size
-            next_tokens = top % vocabulary_size
-
-            # 3. What ends among the best K is a finished hypothesis.
-            is_eos = next_tokens == EOS
-            ends = (is_eos & top_scores.isfinite())[:, :beam]
+            # 2. What ends among the best K is a finished hypothesis.
+            ends = continuations.end()[:, : self.size]
             for row, rank in ends.nonzero().tolist():
-                parent = int(parents[row, rank])
-                add_finished(row, parent, top_scores[row, rank], has_eos=True)
-            missing = missing - ends.sum(1)
+                parent = int(continuations.parents[row, rank])
+                add_finished(row, parent, continuations.scores[row, rank], has_eos=True)
 
-            # 4. The best K of the others go on, in the order of their scores.
-            num_parents = scores.shape[1]
-            others = top_scores.masked_fill(is_eos, -torch.inf)
-            scores, order = others.topk(min(beam, others.shape[1]), dim=1)
-            parents = parents.gather(1, order)
-            next_tokens = next_tokens.gather(1, order)
-            rows = torch.arange(len(alive), device=device).unsqueeze(1)
-            tokens = torch.cat([tokens[rows, parents], next_tokens.unsqueeze(2)], dim=2)
-            weights = None if weights is None else weights[rows, parents]
+            # 3. The best K of the others go on.
+            others = continuations.that_go_on(self.size)
+            num_parents = partial.scores.shape[1]
+            partial = partial.extended(others, missing=partial.missing - ends.sum(1))
 
-            # 5. A sentence at its limit is cut off: the best partial hypotheses replace those that
+            # 4. A sentence at its limit is cut off: the best partial hypotheses replace those that
             # are missing.
-            is_cut_off = limits[alive] <= length
-            exists = scores.isfinite()
-            ranks = torch.arange(scores.shape[1], device=device)
-            replaces_missing = ranks < missing.unsqueeze(1)
-            left_over = is_cut_off.unsqueeze(1) & replaces_missing & exists
+            is_cut_off = limits[partial.sentences] <= length
+            left_over = is_cut_off.unsqueeze(1) & partial.replace_missing()
             for row, rank in left_over.nonzero().tolist():
-                add_finished(row, rank, scores[row, rank], has_eos=False)
+                add_finished(row, rank, partial.scores[row, rank], has_eos=False)
 
-            # 6. The other sentences go on where a partial hypothesis may still be among the best K.
-            worst = [self._worst_of_best(found[sentence]) for sentence in alive.tolist()]
-            to_beat = scores.new_tensor(worst)  # (N,)
-            best_partial = scores[:, 0] / self._length_penalty(length)
-            is_going_on = (best_partial > to_beat) & ~is_cut_off & exists.any(1)
-            going_on = is_going_on.nonzero().squeeze(1)
-            if len(going_on) == 0:
+            # 5. The other sentences go on where a partial hypothesis may still be among the best K.
+            worst = [self._worst_of_best(found[number]) for number in partial.sentences.tolist()]
+            best_partial = partial.scores[:, 0] / self._length_penalty(length)
+            may_improve = best_partial > partial.scores.new_tensor(worst)
+            rows = (may_improve & ~is_cut_off & partial.exist().any(1)).nonzero().squeeze(1)
+            if len(rows) == 0:
                 break
-            rows_of_state = going_on.unsqueeze(1) * num_parents + parents[going_on]
+            rows_of_state = rows.unsqueeze(1) * num_parents + others.parents[rows]
             state = state.select(rows_of_state.flatten())
-            last = next_tokens[going_on].flatten()
-            if len(going_on) < len(alive):
-                memory = memory.select(going_on)
-                alive = alive[going_on]
-                missing = missing[going_on]
-                scores = scores[going_on]
-                tokens = tokens[going_on]
-                weights = None if weights is None else weights[going_on]
+            last = others.tokens[rows].flatten()
+            if len(rows) < len(partial.sentences):
+                memory = memory.select(rows)
+                partial = partial.select(rows)
 
         if not all(found):
             raise ExperimentError(
                 "the search found no hypothesis, as the model's scores are no numbers; its "
                 "training has diverged, or an intervention's temperature is too small"
             )
-        # 7. More than K may have ended, several of them at once: return the best.
+        # 6. More than K may have ended, several of them at once: return the best.
         return [self._best(hypotheses, with_attention) for hypotheses in found]
 
     def _hypothesis(
