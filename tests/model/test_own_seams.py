@@ -18,7 +18,8 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.explanations import is_attention_explanation
 from attnlab.model.attention.memory import Memory
 from attnlab.model.classifier import Classifier
-from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.decoder import look
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.normalisers.normaliser import Normaliser
 from attnlab.model.readouts import Readout
@@ -52,7 +53,7 @@ class CountingState(DecoderState):
     written: Tensor | None = None
 
 
-class StepByStep(Decoder[Literal["readout"]]):
+class StepByStep(RecurrentDecoder[Literal["readout"]]):
     """Step, then look, with a record of its own and without `all_steps`."""
 
     destinations: ClassVar = {"readout": (False, True)}

@@ -11,6 +11,8 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.equal_scores import OfEqualScores
+
 
 @dataclass(frozen=True)
 class Window:
@@ -44,12 +46,14 @@ class Scope(nn.Module, ABC):
 
     follows_the_target: True where the window depends on `t`, which a classifier does not have.
     keeps_the_sum: whether weights that sum to 1 still do so in its window.
+    of_equal_scores: what weights it leaves of them, as a normaliser's attribute of this name.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size",)
 
     follows_the_target: bool = False
     keeps_the_sum: bool = True
+    of_equal_scores: OfEqualScores = "learned"
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,6 +74,8 @@ class Scope(nn.Module, ABC):
 class GlobalScope(Scope):
     """Every source token may be seen at every step (Luong et al. 2015, section 3.1)."""
 
+    of_equal_scores = "uniform"
+
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
         return Window()
 
@@ -85,6 +91,7 @@ class LocalM(Scope):
     """
 
     follows_the_target = True
+    of_equal_scores = "uniform"
 
     def __init__(self, width: PositiveInt) -> None:
         super().__init__()

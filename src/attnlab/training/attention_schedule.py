@@ -9,19 +9,8 @@ from typing import Any, Literal
 from pydantic import PositiveInt
 
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.attention.uniform import UniformScore
-from attnlab.model.normalisers.entmax import Entmax
-from attnlab.model.normalisers.learned_temperature import LearnedTemperature
-from attnlab.model.normalisers.softmax import Softmax
-from attnlab.model.normalisers.sparsemax import Sparsemax
-from attnlab.model.normalisers.top_k import TopK
-from attnlab.model.scopes import GlobalScope, LocalM
+from attnlab.training.unlearned_weights import weights_of
 
-# What makes uniform weights of equal scores, over the tokens of its window.
-_UNIFORM_OF_EQUAL_SCORES: Mapping[str, tuple[type, ...]] = {
-    "normaliser": (Entmax, LearnedTemperature, Softmax, Sparsemax, TopK),
-    "scope": (GlobalScope, LocalM),
-}
 _WHILE_OFF = {"uniform": Intervention("uniform"), "none": Intervention(hide="all")}
 
 
@@ -66,7 +55,7 @@ def schedule_problems(
             "training.attention_schedule switches the attention on late, but the model has no "
             "attention; choose training/attention_schedule=always or a model/attention"
         ]
-    if schedule.meanwhile == "uniform" and _is_always_uniform(model):
+    if schedule.meanwhile == "uniform" and weights_of(model) == "uniform":
         return [
             "training.attention_schedule.meanwhile is uniform, but model.attention is "
             "UniformScore, whose weights always are, so that the schedule changes nothing; choose "
@@ -95,14 +84,3 @@ def schedule_problems(
             "choose training.attention_schedule.meanwhile=uniform or model/output=linear"
         ]
     return []
-
-
-def _is_always_uniform(model: Mapping[str, Any]) -> bool:
-    """Whether all tokens that may be seen have the same weight, and their sum is 1."""
-    if model["attention"].target is not UniformScore or model.get("history") is not None:
-        return False
-    for name, without_effect in _UNIFORM_OF_EQUAL_SCORES.items():
-        part = model.get(name)
-        if part is not None and part.target not in without_effect:
-            return False
-    return True

@@ -8,11 +8,12 @@ from typing import ClassVar, Literal
 from torch import Tensor, nn
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.decoder import look
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
-class GatedDecoder(Decoder[Literal["readout"]]):
+class GatedDecoder(RecurrentDecoder[Literal["readout"]]):
     """Step, look with s_t, and let the state open the context: c'_t = sigmoid(W s_t) * c_t.
 
     It defines its step alone; attnlab takes the steps of a training one after the other.

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.decoder import look
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
-class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
+class AttendThenStep(RecurrentDecoder[Literal["cell", "readout", "cell_and_readout"]]):
     """Look first, then step: the query is s_{t-1} (Bahdanau et al. 2015, section 3.1).
 
     Args:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.decoder import look
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
-class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
+class Conditional(RecurrentDecoder[Literal["cell", "cell_and_readout"]]):
     """Step, look, step again: the query is s'_t, halfway between s_{t-1} and s_t.
 
     The conditional GRU of Sennrich et al. 2017, "Nematus", section 2. The second cell is of the

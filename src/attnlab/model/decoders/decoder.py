@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, MultiHeadAttention, Past
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.body import DecoderBody
-from attnlab.model.decoders.cells import StackedCell
+from attnlab.model.decoders.body import TargetSide
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
-from attnlab.model.dropout import Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded
 from attnlab.model.histories.history import History
-from attnlab.model.input_feeding import InputFeeding
-from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
 
 ContextT = TypeVar("ContextT", bound=str)
@@ -30,10 +24,9 @@ ContextT = TypeVar("ContextT", bound=str)
 class Decoder(nn.Module, ABC, Generic[ContextT]):
     """Writes the target one token at a time; a subclass defines when the attention looks.
 
-    A subclass names the choices of `context` as its type argument, in `destinations` where each of
-    them sends the context (into the cell, into the readout), and defines `step`. All else is
-    optional. A constructor of its own takes its settings and hands the others, and all run-time
-    arguments, on to this one, best as `**others`.
+    `RecurrentDecoder` is the base of those that remember the target by cells. A subclass names the
+    choices of `context` as its type argument, in `destinations` where each of them sends the
+    context (into the cell, into the readout), and defines `step`. All else is optional.
 
     destinations: {choice of `context`: (goes into the cell, goes into the readout)}.
     longest_target: the name of its setting that limits the tokens of a target, `<bos>` included;
@@ -41,17 +34,11 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     attends: False for a decoder that has no attention, and refuses one.
     steps_twice: True for a decoder with a second cell, `second_cell`, which reads the context.
     attention: what it looks back with, and whose weights are shown; None without an attention.
-    body: its layers, and the embedding of the target, readout and input feeding.
+    body: the embedding of the target, the readout and the input feeding.
 
     Args:
-        cell: the kind of the recurrent layers.
-        embedding_size: width E of the token embeddings.
-        hidden_size: units H of each layer.
-        layers: L.
-        word_dropout: of whole words, their embeddings.
-        dropout: on the embeddings.
-        layer_dropout: between layers.
         context: where the context goes.
+        mechanism: of its attention; None for none.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = (
@@ -68,52 +55,22 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     steps_twice: ClassVar[bool] = False
 
     attention: Attention | MultiHeadAttention | None
-    body: DecoderBody
+    body: TargetSide
 
-    def __init__(
-        self,
-        cell: Literal["rnn", "gru", "lstm"],
-        embedding_size: PositiveInt,
-        hidden_size: PositiveInt,
-        layers: PositiveInt,
-        word_dropout: Rate,
-        dropout: Rate,
-        layer_dropout: Rate,
-        context: ContextT,
-        *,
-        mechanism: Mechanism | None,
-        readout: Part[Readout],
-        input_feeding: Part[InputFeeding] | None,
-        value_size: int,
-        target_vocabulary_size: int,
-    ) -> None:
+    def __init__(self, context: ContextT, mechanism: Mechanism | None) -> None:
         super().__init__()
-        if self.attends:
-            check_attends(mechanism)
+        if self.attends and mechanism is None:
+            raise ValueError(
+                "this decoder asks an attention at every step, but model.attention is null; choose "
+                "a model/attention, or model/decoder=no_attention"
+            )
         if mechanism is not None and not self.attends:
             raise ValueError(
                 f"this decoder never looks back at the source, but model.attention is "
                 f"{mechanism.score.target.__name__}; choose model/attention=none, or a "
                 "model/decoder that attends"
             )
-
         self.into_cell, self.into_readout = self.destinations[context]
-        self.attention = None if mechanism is None else mechanism.build(hidden_size, value_size)
-        self.body = DecoderBody(
-            cell,
-            embedding_size,
-            hidden_size,
-            layers,
-            dropout_of_words(word_dropout, dropout),
-            layer_dropout,
-            into_cell=value_size if self.into_cell else 0,
-            into_readout=value_size if self.into_readout else 0,
-            readout=readout,
-            input_feeding=input_feeding,
-            target_vocabulary_size=target_vocabulary_size,
-        )
-        if self.steps_twice:
-            self.second_cell = StackedCell(cell, value_size, hidden_size, layers, layer_dropout)
 
     @property
     def block_attentions(self) -> Sequence[Attention | MultiHeadAttention]:
@@ -222,15 +179,6 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             positions: (B, T), of each step in the target.
         """
         raise NotImplementedError
-
-
-def check_attends(mechanism: Mechanism | None) -> None:
-    """Raise ValueError where a decoder that attends is given no attention."""
-    if mechanism is None:
-        raise ValueError(
-            "this decoder asks an attention at every step, but model.attention is null; choose "
-            "a model/attention, or model/decoder=no_attention"
-        )
 
 
 def look(

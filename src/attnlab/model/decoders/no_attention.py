@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
-class NoAttention(Decoder[Literal["initial_state", "every_step"]]):
+class NoAttention(RecurrentDecoder[Literal["initial_state", "every_step"]]):
     """Know the source by the encoder's final state alone, one vector for the whole sentence.
 
     Args:

@@ -8,12 +8,13 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.decoder import Decoder, look
+from attnlab.model.decoders.decoder import look
+from attnlab.model.decoders.recurrent_decoder import RecurrentDecoder
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 
 
 class StepThenAttend(
-    Decoder[Literal["readout", "previous_in_cell", "readout_and_previous_in_cell"]]
+    RecurrentDecoder[Literal["readout", "previous_in_cell", "readout_and_previous_in_cell"]]
 ):
     """Step first, then look: the query is s_t (Luong et al. 2015, section 3).
 

@@ -20,7 +20,7 @@ from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoders.body import TargetSide
-from attnlab.model.decoders.decoder import Decoder, check_attends, look
+from attnlab.model.decoders.decoder import Decoder, look
 from attnlab.model.decoders.step import DecoderState, StepOutput, Token
 from attnlab.model.dropout import Rate, dropout_of_words
 from attnlab.model.encoders.encoder import Encoded
@@ -155,8 +155,6 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
     destinations: ClassVar = {"blocks": (False, False), "blocks_and_readout": (False, True)}
     longest_target = "longest"
 
-    body: TargetSide  # type: ignore[assignment]  # no cells
-
     def __init__(
         self,
         embedding_size: PositiveInt,
@@ -178,12 +176,10 @@ class TransformerDecoder(Decoder[Literal["blocks", "blocks_and_readout"]]):
         value_size: int,
         target_vocabulary_size: int,
     ) -> None:
-        nn.Module.__init__(self)  # that of Decoder makes recurrent layers
-        check_attends(mechanism)
+        super().__init__(context, mechanism)
         assert mechanism is not None
         _check_choices(mechanism, input_feeding, blocks, alignment_block)
 
-        self.into_cell, self.into_readout = self.destinations[context]
         self.scale = math.sqrt(embedding_size)
         self.positions = positions_of(
             positions, embedding_size, self_attention_heads, longest, "model.decoder.longest"

@@ -9,6 +9,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.equal_scores import OfEqualScores
 from attnlab.model.attention.memory import Memory
 from attnlab.model.histories.history import History, Remembered
 from attnlab.model.histories.starts import at_first_token
@@ -34,6 +35,7 @@ class Forward(History[Moving]):
     """
 
     needs_positive_weights = True  # it divides by their sum
+    of_equal_scores: OfEqualScores = "fixed"
 
     def rows_sum_to_one(self, of_normaliser: bool) -> bool:
         return True
@@ -69,6 +71,8 @@ class ForwardWithAgent(Forward):
     Args:
         size: width of the hidden layer.
     """
+
+    of_equal_scores: OfEqualScores = "learned"
 
     def __init__(self, size: PositiveInt, *, query_size: int, value_size: int) -> None:
         super().__init__()

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from torch import Tensor, nn
 
+from attnlab.model.attention.equal_scores import OfEqualScores
 from attnlab.model.attention.memory import Memory, rows_of
 
 
@@ -47,6 +48,7 @@ class History(nn.Module, ABC, Generic[RememberedT]):
     makes_weights: whether `weigh` makes weights of the scores by itself, without the normaliser.
     loss_name: what its loss is called in the tracker; None where it has none.
     loss_weight: factor of that loss beside the negative log-likelihood.
+    of_equal_scores: what weights it makes of them, as a normaliser's attribute of this name.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size", "value_size")
@@ -56,6 +58,7 @@ class History(nn.Module, ABC, Generic[RememberedT]):
     needs_positive_weights: bool = False
     loss_name: ClassVar[str | None] = None
     loss_weight: float = 0.0
+    of_equal_scores: OfEqualScores = "learned"
 
     def __init__(self) -> None:
         super().__init__()

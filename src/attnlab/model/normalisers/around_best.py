@@ -20,6 +20,7 @@ class AroundBest(Normaliser):
     """
 
     is_sparse = True
+    of_equal_scores = "fixed"
 
     def __init__(self, reach: PositiveInt) -> None:
         super().__init__()

@@ -28,6 +28,7 @@ class Entmax(Normaliser):
     """
 
     is_sparse = True
+    of_equal_scores = "uniform"
 
     def __init__(self, alpha: Annotated[float, Field(ge=1.001, le=2)], learned: bool) -> None:
         super().__init__()

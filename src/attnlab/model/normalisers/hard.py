@@ -27,6 +27,7 @@ class Hard(Normaliser):
 
     is_sparse = True
     is_hard = True
+    of_equal_scores = "fixed"
 
     def __init__(
         self, temperature: Annotated[float, Field(ge=0.001, le=1000)], noise: bool

@@ -22,6 +22,8 @@ class LearnedTemperature(Normaliser):
         initial: of tau.
     """
 
+    of_equal_scores = "uniform"
+
     def __init__(self, initial: Annotated[float, Field(ge=0.001, le=1000)]) -> None:
         super().__init__()
         self.a = nn.Parameter(torch.tensor(math.log(initial)))

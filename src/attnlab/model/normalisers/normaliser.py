@@ -11,6 +11,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from attnlab.model.attention.equal_scores import OfEqualScores
+
 
 class Normaliser(nn.Module, ABC):
     """Makes weights of scores.
@@ -25,6 +27,8 @@ class Normaliser(nn.Module, ABC):
     is_drawn: whether training draws that token with the probabilities softmax(scores), without a
         gradient. It then has the settings of `Reinforce`, by which training learns from the draws.
     is_signed: whether weights may be negative.
+    of_equal_scores: what it makes of them: weights that are `uniform` over what may be seen, others
+        that no parameter changes (`fixed`), or weights that may be `learned` yet.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ()
@@ -34,6 +38,7 @@ class Normaliser(nn.Module, ABC):
     is_hard: bool = False
     is_drawn: bool = False
     is_signed: bool = False
+    of_equal_scores: OfEqualScores = "learned"
 
     def __init__(self) -> None:
         super().__init__()

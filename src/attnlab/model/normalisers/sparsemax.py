@@ -19,6 +19,7 @@ class Sparsemax(Normaliser):
     """
 
     is_sparse = True
+    of_equal_scores = "uniform"
 
     def forward(self, scores: Tensor) -> Tensor:
         weights: Tensor = _Sparsemax.apply(at_least_float32(scores))

@@ -20,6 +20,7 @@ class TopK(Normaliser):
     """
 
     is_sparse = True
+    of_equal_scores = "uniform"
 
     def __init__(self, k: PositiveInt) -> None:
         super().__init__()

@@ -80,7 +80,7 @@ def attend_then_step(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:
     decoder = taken.model.decoder
     sheet.begin("step_context" if decoder.into_cell else "step")
     x = cell_input(sheet, taken, token, context if decoder.into_cell else None)
-    after = step_cell(sheet, taken.body.cell, x, before, Names("s_t−1", "s_t"))
+    after = step_cell(sheet, taken.cell, x, before, Names("s_t−1", "s_t"))
     return Stepped(after.top, context if decoder.into_readout else None, token)
 
 
@@ -94,7 +94,7 @@ def step_then_attend(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:
         last = sheet.given("c_t−1", "context_before", values, Axis("D", len(values)))
     sheet.begin("step" if last is None else "step_last_context")
     x = cell_input(sheet, taken, token, last)
-    after = step_cell(sheet, taken.body.cell, x, before, Names("s_t−1", "s_t"))
+    after = step_cell(sheet, taken.cell, x, before, Names("s_t−1", "s_t"))
     sheet.begin("ask_after")
     context = taken.attend(sheet, after.top)
     return Stepped(after.top, context if decoder.into_readout else None, token)
@@ -104,9 +104,10 @@ def conditional(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:
     """The conditional decoder, which steps twice."""
     before = given_states(sheet, taken.before.recurrent, "t−1")
     decoder = taken.model.decoder
+    assert isinstance(decoder, Conditional)
     sheet.begin("step")
     x = cell_input(sheet, taken, token, None)
-    between = step_cell(sheet, taken.body.cell, x, before, Names("s_t−1", "s′_t"))
+    between = step_cell(sheet, taken.cell, x, before, Names("s_t−1", "s′_t"))
     sheet.begin("ask_between")
     context = taken.attend(sheet, between.top)
     sheet.begin("step_again")
@@ -124,7 +125,7 @@ def no_attention(sheet: Sheet, taken: TakenStep, token: Symbol) -> Stepped:
         context = sheet.given("c", "one_context", summary, Axis("D", len(summary)))
     sheet.begin("step" if context is None else "step_one_context")
     x = cell_input(sheet, taken, token, context)
-    after = step_cell(sheet, taken.body.cell, x, before, Names("s_t−1", "s_t"))
+    after = step_cell(sheet, taken.cell, x, before, Names("s_t−1", "s_t"))
     return Stepped(after.top, context, token)
 
 

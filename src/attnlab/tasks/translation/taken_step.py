@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from attnlab.model.attention.attention import Past
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoders.body import DecoderBody
+from attnlab.model.decoders.body import DecoderBody, TargetSide
+from attnlab.model.decoders.cells import StackedCell
 from attnlab.model.decoders.step import DecoderState
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.tasks.edited_source import Source, heads_of
@@ -69,8 +70,14 @@ class TakenStep:
     masking: Masking
 
     @property
-    def body(self) -> DecoderBody:
+    def body(self) -> TargetSide:
         return self.model.decoder.body
+
+    @property
+    def cell(self) -> StackedCell:
+        """The cells of a recurrent decoder."""
+        assert isinstance(self.body, DecoderBody)
+        return self.body.cell
 
     def attend(self, sheet: Sheet, query: Symbol) -> Symbol:
         """The symbols of the attention with this query; returns the context."""

@@ -19,25 +19,8 @@ from attnlab.batch import SourceBatch
 from attnlab.config.part import Part
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
-from attnlab.model.attention.uniform import UniformScore
-from attnlab.model.histories.forward import Forward
-from attnlab.model.normalisers.around_best import AroundBest
-from attnlab.model.normalisers.entmax import Entmax
-from attnlab.model.normalisers.hard import Hard
-from attnlab.model.normalisers.learned_temperature import LearnedTemperature
 from attnlab.model.normalisers.normaliser import Normaliser
-from attnlab.model.normalisers.softmax import Softmax
-from attnlab.model.normalisers.softmax_with_sink import SoftmaxWithSink
-from attnlab.model.normalisers.sparsemax import Sparsemax
-from attnlab.model.normalisers.top_k import TopK
-from attnlab.model.scopes import GlobalScope, LocalM
-
-# What makes weights of equal scores that no parameter changes.
-_NOTHING_TO_LEARN: dict[str, tuple[type, ...]] = {
-    "normaliser": (AroundBest, Entmax, Hard, LearnedTemperature, Softmax, Sparsemax, TopK),
-    "scope": (GlobalScope, LocalM),
-    "history": (Forward,),
-}
+from attnlab.training.unlearned_weights import weights_of
 
 Links = Callable[[int], NDArray[np.int64]]
 """The gold links of a row: (n, 2) [target position, source position]."""
@@ -147,15 +130,7 @@ def check_learns(loss: AttentionLoss | None, model: Mapping[str, Any]) -> list[s
 
     model: the settings by their names, as a config's part has them.
     """
-    score = model.get("attention")
-    if loss is None or score is None or score.target is not UniformScore:
-        return []
-    for name, without_effect in _NOTHING_TO_LEARN.items():
-        part = model.get(name)
-        if part is None or part.target in without_effect:
-            continue
-        if part.target is SoftmaxWithSink and not part.values.get("learned"):
-            continue
+    if loss is None or model.get("attention") is None or weights_of(model) == "learned":
         return []
     return [
         f"training.attention_loss is {type(loss).__name__}, but model.attention is UniformScore, "
