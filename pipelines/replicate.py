@@ -57,6 +57,8 @@ if __name__ == "__main__":
         "launcher",
     )
     arguments = parser.parse_intermixed_args()
+    if arguments.judge and (arguments.seeds is not None or arguments.settings):
+        parser.error("--judge trains nothing: it takes no --seeds and no settings")
     with report_user_errors():
         from attnlab.studies.judging import judge, judge_all, show_result
         from attnlab.studies.run_study import Run, run_study

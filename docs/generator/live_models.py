@@ -2,7 +2,8 @@
 
 A hook of MkDocs. A lesson embeds an exported model in a frame of the class `live`. The exported
 pages are built, so a site may be made where they are missing. `data-text` behind the address is
-the sentence to begin with.
+the sentence to begin with. The line below a frame is for readers elsewhere, such as on GitHub, who
+see no frame.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _NOTES = {
     "ko": "이 사이트에는 이 강의의 모델이 들어 있지 않습니다. 다음 명령으로 만드십시오:",
 }
 _COMMAND = "make course-pages docs"
+_FOR_OTHERS = re.compile(r"^\*(?:Not shown here\?|여기에 보이지 않으면) .*\*\n\n", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Leave out what is said to readers who see no frame."""
+    return _FOR_OTHERS.sub("", markdown)
 
 
 def on_page_content(content: str, page: Page, **_: object) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
-from hydra.errors import HydraException
 
-from attnlab.experiment.grid import grid, last_of_each_key, values_of
+from attnlab.experiment.grid import grid, parsed_grid, values_of
 from attnlab.runs.sweep_job import led_sweep
 from attnlab.runs.sweep_points import read_points
 from attnlab.runs.sweep_record import JobRecord, SweepFolder
@@ -111,16 +110,5 @@ def consecutive(numbers: Sequence[int]) -> list[range]:
 
 
 def grid_values(parser: OverridesParser, overrides: Sequence[str]) -> list[list[str]]:
-    """Each override once for each of its values.
-
-    Raises HydraException for a range without a number of values.
-    """
-    counted = last_of_each_key(parser.parse_overrides(list(overrides)))
-    for override in counted:
-        if override.is_sweep_override() and not override.is_discrete_sweep():
-            assert override.value_type is not None
-            raise HydraException(
-                f"sweep=grid takes values and no {override.value_type.name.lower()}; choose "
-                f"sweep=optuna for {override.input_line}"
-            )
-    return [values_of(override) for override in counted]
+    """Each override once for each of its values; errors as for `parsed_grid`."""
+    return [values_of(override) for override in parsed_grid(parser, overrides)]

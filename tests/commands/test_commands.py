@@ -19,6 +19,7 @@ from tiny_folders import CLEANING, FORMS, LABELS, SOURCES, write_classifier, wri
 
 from attnlab import api
 from attnlab.commands import main
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -500,6 +501,9 @@ def test_argument_that_is_not_utf8_is_reported_with_its_number(
         ["translate", "m", "--hide", "a"],
         ["translate", "m", "--heat-map", "a.jpeg"],
         ["classify", "m", "--force", "0=a"],
+        ["translate", "m", "--batch-size", "0"],
+        ["score", "m", "a", "--batch-size", "-1"],
+        ["translate", "m", "--threads", "0"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments, capsys):
@@ -507,6 +511,11 @@ def test_wrong_usage_exits_with_2(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert "usage: attnlab" in capsys.readouterr().err
+
+
+def test_batch_without_texts_is_refused(translator):
+    with pytest.raises(ExperimentError, match="batch_size must be 1 or more, got -1"):
+        list(translator.stream(["a"], batch_size=-1))
 
 
 def test_ctrl_c_ends_with_130_and_keeps_what_is_answered(stdin, capsys, translator_folder):

@@ -49,7 +49,7 @@ def test_lessons_have_the_same_file_names_in_both_languages():
 def test_index_covers_every_statement_with_a_lesson(language):
     text = (COURSE / language / "README.md").read_text("utf-8")
     table = re.split(r"^### ", text, flags=re.MULTILINE)[1]
-    rows = re.findall(r"^\| (\d+) \| .* \| (\d+) \|$", table, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| .* \| \[(\d+)\]\(\d+_\w+\.md\) \|$", table, flags=re.MULTILINE)
     assert [int(statement) for statement, _ in rows] == [*STATEMENTS]
     said = {}
     for page in pages_of(language):

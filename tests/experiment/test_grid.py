@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 
+from attnlab.errors import ExperimentError
 from attnlab.experiment.grid import grid
 from hydra_plugins.attnlab_grid_sweeper import grid_values
 
@@ -40,5 +40,5 @@ def test_deleted_key_has_no_value() -> None:
 
 
 def test_interval_is_refused() -> None:
-    with pytest.raises(HydraException, match="sweep=grid takes values and no interval"):
+    with pytest.raises(ExperimentError, match="sweep=grid takes values and no interval"):
         points("a=interval(0,1)")

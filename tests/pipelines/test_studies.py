@@ -101,7 +101,17 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(
     write_study(folder / "mine.yaml", systems={"none": ["model/attention=none"], "general": []})
     anew = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
     assert "they were trained with other systems, settings or seeds; run it anew" in anew.err
+    write_study(
+        folder / "mine.yaml",
+        systems={"none": ["model/attention=none"], "general": []},
+        first_seed=7,
+    )
+    anew = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
+    assert "other systems, settings or seeds; their seeds begin at 1, those of" in anew.err
     write_study(folder / "mine.yaml")
+    few = command("replicate.py", "mine.yaml", "--into", "third", "--judge", "--seeds", "1")
+    assert few.code == 2
+    assert "--judge trains nothing: it takes no --seeds and no settings" in few.err
     Path("third/studies/mine/rows.csv").unlink()
     refused = command("replicate.py", "mine.yaml", "--into", "third", "--judge")
     assert refused.code == 1

@@ -380,6 +380,11 @@ def test_search_over_seeds_finds_the_best_mean_and_goes_on_from_its_storage(
             ["sweep=optuna", "sweep.sampler=grid", "training.gradient_clip=interval(1,2)"],
             "training.gradient_clip must be a choice(...) or a range(...) for the sampler grid",
         ),
+        (
+            ["training.gradient_clip=interval(1,2)"],
+            "sweep=grid takes values and no interval; choose sweep=optuna for "
+            "training.gradient_clip=interval(1,2)",
+        ),
         (["hydra/sweeper=optuna", "hydra.sweeper.n_trials=0"], "hydra.sweeper.n_trials must be"),
         (["hydra/sweeper=optuna", "hydra.sweeper.seeds=two"], "hydra.sweeper.seeds must be"),
         (["sweep=optuna", "sweep.wait_for_batch=perhaps"], "sweep.wait_for_batch must be"),

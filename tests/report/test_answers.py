@@ -258,7 +258,7 @@ def test_description_of_systems_that_write_the_same_disputes_no_sentence(tmp_pat
 def test_search_gets_no_command_for_more_seeds(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
     record = folder.read()
-    folder.write(dataclasses.replace(record, overrides=["hydra/sweeper=optuna", *record.overrides]))
+    folder.write(dataclasses.replace(record, is_search=True))
     assert runs_of_sweep(folder, tmp_path).more_seeds is None
 
 

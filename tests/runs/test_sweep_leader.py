@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import psutil
 import pytest
 
 from attnlab.runs.run import Run
-from attnlab.runs.sweep_leader import lead_sweep
+from attnlab.runs.sweep_leader import _is_worker, lead_sweep
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses
 from attnlab.tasks.classification.task import Classification
@@ -82,3 +83,15 @@ def test_answer_that_mlflow_lacks_waits_on_disk(swept, tracking, runs):
     run = Run.read(place)
     assert run.state.comparison == "dot is better."
     assert run.pending
+
+
+@pytest.mark.parametrize("gone", [psutil.NoSuchProcess, psutil.ZombieProcess])
+def test_process_that_has_just_died_is_no_worker_to_stop(gone, monkeypatch):
+    process = psutil.Process()
+    assert _is_worker(process)
+
+    def cmdline(_):
+        raise gone(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "cmdline", cmdline)
+    assert not _is_worker(process)

@@ -27,7 +27,7 @@ def test_line_estimates_the_time_left_from_the_jobs_that_trained():
         job(0, "finished", 0, 100),
         job(1, "finished", 0, 200),
         job(2, "finished", 200, 201, new=False),  # was there before: it says nothing about the time
-        job(3, "failed", 200, 350),
+        job(3, "failed", 200, 205),  # in its first seconds: it says nothing about the time either
         job(4, "running", 300),
     ]
     # Mean 150 s; 6 points are left, one of which has run for 50 s; two workers: (6 * 150 - 50) / 2.

@@ -98,7 +98,7 @@ def page_of(study: ShownStudy, claim: KoreanClaim = CLAIM) -> str:
 def test_verdict_question_and_finding_are_korean() -> None:
     page = page_of(shown())
     lesson = "[2강](../course/ko/02_bottleneck.md)"
-    assert f"| [어떤 주장](#01_bottleneck) | 성립 | 3 | {lesson} |" in page
+    assert f"| [어떤 주장](#01_bottleneck) | 성립 | 예 | 3 | {lesson} |" in page
     assert "**성립.** 그렇습니다.\n\n이렇게." in page
     assert "| **좋은 쪽이 낫다** | 블루 | +10.00 (" in page
     assert "1.00보다 큼" in page
@@ -140,8 +140,16 @@ def test_result_of_another_question_is_not_shown() -> None:
 
 
 def test_page_says_where_no_record_shows_that_the_question_came_first() -> None:
-    late = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
-    asked_before = shown()
-    asked_before.result["registered"] = {"before": True, "commit": "0" * 40}  # type: ignore[index]
-    assert late in page_of(shown())
-    assert late not in page_of(asked_before)
+    no_record = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
+    afterwards = "지금과 같은 질문은 이 결과가 나온 뒤에 썼습니다."
+
+    def page(is_before: bool) -> str:
+        asked = shown()
+        commit = {"before": is_before, "commit": "0" * 40}
+        asked.result["registered"] = commit  # type: ignore[index]
+        return page_of(asked)
+
+    assert afterwards in page_of(shown())
+    assert no_record in page(is_before=False)
+    assert no_record not in page(is_before=True)
+    assert afterwards not in page(is_before=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.significance import holm
 from attnlab.studies.expectations import Expectation, Outcome, Published, Reached, finding_of_p
 from attnlab.studies.measured_rows import Learnt, MeasuredRows, SentenceCovariances
-from attnlab.studies.study import Study
+from attnlab.studies.study import Study, find_study
 from attnlab.studies.study_kinds import KINDS
 from attnlab.studies.study_page import ShownStudy, study_page, verdicts_of
 from attnlab.studies.study_result import look_of, result_of
@@ -483,3 +484,11 @@ def test_value_of_paired_systems_is_over_the_seeds_that_both_have() -> None:
     assert finding.low is not None
     assert finding.high is not None
     assert finding.low <= finding.value <= finding.high
+
+
+def test_study_of_ones_own_that_would_write_over_ours_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "scan.yaml"
+    mine.touch()
+    with pytest.raises(ExperimentError, match="scan is the name of one of attnlab's studies"):
+        find_study(str(mine))
+    assert find_study("scan").name == "scan.yaml"

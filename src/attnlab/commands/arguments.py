@@ -149,10 +149,10 @@ def _model_parser(
     )  # fmt: skip
     _add_device(parser)
     parser.add_argument(
-        "--threads", metavar="N", type=int, default=1, help="of the processor; default: 1"
+        "--threads", metavar="N", type=_at_least_one, default=1, help="of the processor; default: 1"
     )
     parser.add_argument(
-        "--batch-size", metavar="N", type=int,
+        "--batch-size", metavar="N", type=_at_least_one,
         help="texts that are computed together; default: 64, and 1 at a terminal, where each line "
         "is answered at once",
     )  # fmt: skip
@@ -210,6 +210,17 @@ def forced_token(text: str) -> tuple[int, str]:
     """`step=token`."""
     step, token = text.split("=", 1)
     return int(step), token
+
+
+def _at_least_one(text: str) -> int:
+    """A whole number from 1 on."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+    return number
 
 
 def positions(text: str) -> list[int]:

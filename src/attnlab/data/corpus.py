@@ -183,6 +183,10 @@ class RawCorpus(ABC):
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
             return self.attribute_defaults[name]
 
+    @property
+    def tokenizer_trainers(self) -> list[TokenizerTrainer]:
+        return [self.tokenizer]
+
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
         """The raw rows: a dataset for each of `SPLITS`, with the columns in `required_columns`.
@@ -291,6 +295,10 @@ class Corpus(RawCorpus):
             "source_tokenizer": self.source_tokenizer or self.tokenizer,
             "target_tokenizer": self.target_tokenizer or self.tokenizer,
         }
+
+    @property
+    def tokenizer_trainers(self) -> list[TokenizerTrainer]:
+        return list(self.by_side.values()) or [self.tokenizer]
 
     @property
     def joint(self) -> bool:

@@ -299,6 +299,11 @@ class TokenizerTrainer(ABC):
 
     joint: bool = False
 
+    @property
+    def files(self) -> list[Path]:
+        """What it reads beside the texts; prepared data are made anew where these change."""
+        return []
+
     @abstractmethod
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """texts: of the training split alone. The same texts give the same bytes."""

@@ -209,6 +209,10 @@ class ModelTokenizers(TokenizerTrainer):
     vocabulary_size: int | None = None
     min_frequency: int | None = None
 
+    @property
+    def files(self) -> list[Path]:
+        return sorted(Path(self.folder).expanduser().glob("*tokenizer.json"))
+
     def train(self, texts: Iterable[str]) -> Tokenizer:
         return self._load("tokenizer.json")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 
+from attnlab.errors import ExperimentError
 from attnlab.runs.sweep_points import combined
 
 
@@ -16,6 +18,25 @@ def last_of_each_key(overrides: Iterable[Override]) -> list[Override]:
     for override in overrides:
         last[override.get_key_element()] = override
     return list(last.values())
+
+
+def check_grid(overrides: Iterable[Override]) -> None:
+    """Raise ExperimentError for a range without a number of values."""
+    for override in overrides:
+        if override.is_sweep_override() and not override.is_discrete_sweep():
+            assert override.value_type is not None
+            kind = override.value_type.name.lower().removesuffix("_sweep")
+            raise ExperimentError(
+                f"sweep=grid takes values and no {kind}; choose "
+                f"sweep=optuna for {override.input_line}"
+            )
+
+
+def parsed_grid(parser: OverridesParser, overrides: Sequence[str]) -> list[Override]:
+    """The overrides of a grid that count; errors as for `check_grid`."""
+    counted = last_of_each_key(parser.parse_overrides(list(overrides)))
+    check_grid(counted)
+    return counted
 
 
 def values_of(override: Override) -> list[str]:

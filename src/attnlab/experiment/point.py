@@ -23,7 +23,7 @@ from attnlab.tasks.task import Experiment
 # What makes the weights: the identity of an experiment, and DVC's, follows from this code.
 TRAIN_SOURCES = (
     "attnlab.experiment.training:make_module,make_batches,make_trainer,keep_model",
-    "task:module,sizes,read_data,prepared",
+    "task:module,sizes,read_vocabulary,read_data,prepared",
 )
 
 

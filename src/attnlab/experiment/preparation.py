@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -57,8 +58,10 @@ def prepared_folder(experiment: Experiment) -> Path:
     """Where the prepared data lie: as configured, or under runs/, shared by all that equal them."""
     if experiment.paths.data is not None:
         return resolve_path(experiment.paths.data)
-    raw = raw_state(experiment.values["data"].get("path"))
-    identity = experiment.identity(PREPARE_SECTIONS, raw, PREPARE_SOURCES)
+    read = [raw_state(experiment.values["data"].get("path"))]
+    for trainer in experiment.data.tokenizer_trainers:
+        read += [hashlib.sha256(file.read_bytes()).hexdigest() for file in trainer.files]
+    identity = experiment.identity(PREPARE_SECTIONS, "\n".join(read), PREPARE_SOURCES)
     return experiment.paths.runs_folder / "data" / identity
 
 

@@ -19,7 +19,7 @@ from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.config.names import setting_name
 from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
-from attnlab.experiment.grid import grid, last_of_each_key, values_of
+from attnlab.experiment.grid import check_grid, grid, last_of_each_key, values_of
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.hydra_job import config_options
 from attnlab.experiment.planned_search import SEED, PlannedSearch, planned_search
@@ -113,6 +113,8 @@ class SweepPlan:
             check_search(sweeper, parsed)
             check_study(config)
             check_launcher_of_search(hydra)
+        else:
+            check_grid(counted)
 
         experiments = _checked(_points(values, listed), given["hydra"], name)
         warn_of_jobs_without_gpus(hydra.launcher, experiments)
@@ -208,6 +210,7 @@ class SweepPlan:
             run_id=None,
             started=0.0,
             main_metrics=self.main_metrics,
+            is_search=self.search is not None,
         )
         is_shared = self.search is not None and self.search.storage is not None
         if self.search is not None and is_shared:

@@ -22,6 +22,7 @@ from attnlab.evaluation.evaluation_files import (
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
 from attnlab.report.systems import SEED, compared_runs, varying
+from attnlab.runs.sweep_points import key_of
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -76,7 +77,7 @@ def _command_with_more_seeds(record: SweepRecord, runs: Sequence[ComparedRun]) -
 
     None for a search, which would choose other points.
     """
-    if _is_search(record):
+    if record.is_search:
         return None
 
     seeds = sorted({int(run.seed) for run in runs})
@@ -86,18 +87,9 @@ def _command_with_more_seeds(record: SweepRecord, runs: Sequence[ComparedRun]) -
             seeds.append(number)
         number += 1
 
-    others = [text for text in record.overrides if text.partition("=")[0] != SEED]
+    others = [text for text in record.overrides if key_of(text) != SEED]
     with_seeds = [*others, f"{SEED}={','.join(map(str, seeds))}"]
     return shlex.join(replace(record, overrides=with_seeds).command)
-
-
-def _is_search(record: SweepRecord) -> bool:
-    """Whether a sweeper chose the points, and no grid."""
-    for text in record.overrides:
-        override = text.lstrip("+")
-        if override == "sweep=optuna" or override.startswith("hydra/sweeper="):
-            return True
-    return False
 
 
 def _finished_and_others(

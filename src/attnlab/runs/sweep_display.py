@@ -125,7 +125,10 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
         line += f", {len(stopped)} stopped"
 
     # A point that an earlier sweep had finished takes no time, so it says nothing about the others.
-    trained_seconds = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
+    # Nor does one that failed, or was stopped, in the middle.
+    trained_seconds = [
+        job.ended - job.started for job in finished if job.ended is not None and job.new
+    ]
     remaining = points - len(finished) - len(failed) - len(stopped)
     if not remaining or not trained_seconds:
         return line

@@ -240,8 +240,7 @@ def _end_what_runs(
     before: children of this process that are none of the sweep's. error: what ended the sweep.
     """
     children = [child for child in psutil.Process().children(recursive=True) if child not in before]
-    # Joblib's resource tracker ends by itself, after the workers, and complains if it is stopped.
-    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    workers = [child for child in children if _is_worker(child)]
     for stop in (psutil.Process.terminate, psutil.Process.kill):
         for worker in workers:
             with suppress(psutil.NoSuchProcess):
@@ -256,6 +255,17 @@ def _end_what_runs(
         if job.status == "running":
             folder.write_job(replace(job, status=status, ended=time.time(), error=left))
             _close_runs_of(job, tracking, runs_folder, left)
+
+
+def _is_worker(child: psutil.Process) -> bool:
+    """False for a process that is gone, and for joblib's resource tracker.
+
+    That one ends by itself, after the workers, and complains if it is stopped.
+    """
+    try:
+        return "resource_tracker" not in " ".join(child.cmdline())
+    except psutil.NoSuchProcess:  # a zombie too
+        return False
 
 
 def _close_what_was_lost(

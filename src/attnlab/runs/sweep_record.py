@@ -52,6 +52,7 @@ class SweepRecord:
     started: when it was last started.
     ended: when its last job had ended; None where it was stopped before that, or runs.
     main_metrics: of the test split, the columns of the ranking; empty shows all.
+    is_search: whether a sweeper chose the points, and no grid.
     """
 
     identity: str
@@ -64,6 +65,7 @@ class SweepRecord:
     ended: float | None = None
     options: list[str] = field(default_factory=list)
     main_metrics: list[str] = field(default_factory=list)
+    is_search: bool = False
 
     @property
     def command(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from attnlab.studies.study_page import (
     ShownStudy,
     Verdict,
     command_of,
+    known_before,
     table,
     verdicts_of,
     was_asked_before,
@@ -35,7 +36,8 @@ _OUTCOMES = {"holds": "성립", "does not hold": "성립하지 않음", "undecid
 _FEW_SEEDS = f"시드가 {LEAST_SEEDS}개보다 적음"
 _NOT_RUN = "아직 실험하지 않음"
 _ASKED_ANEW = "질문을 고쳤고, 아직 실험하지 않음"
-_ASKED_LATE = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
+_ASKED_AFTER = "지금과 같은 질문은 이 결과가 나온 뒤에 썼습니다."
+_NOT_REGISTERED = "지금과 같은 질문을 훈련 전에 적어 두었다는 기록이 없습니다."
 _UNTRANSLATED = "*영어 원문이 바뀌었고, 아직 번역되지 않았습니다.*"
 
 
@@ -93,7 +95,7 @@ def korean_claims_page(studies: Sequence[ShownStudy], texts: KoreanTexts | None 
     verdicts = verdicts_of(studies)
     claims = {shown.name: _claim(shown, texts) for shown in studies}
     rows = [_summary_row(shown, claims[shown.name], verdicts) for shown in studies]
-    summary = table(["주장", "판정", "시드", "강의"], rows)
+    summary = table(["주장", "판정", "미리 알았는가", "시드", "강의"], rows)
     sections = [
         _section(shown, claims[shown.name], verdicts.get(shown.name), texts.measures)
         for shown in studies
@@ -124,10 +126,11 @@ def _summary_row(
 ) -> list[str]:
     link = f"[{claim.title}](#{shown.name})"
     verdict = _verdict(shown, claim, verdicts.get(shown.name))
-    seeds = "–"
+    known = seeds = "–"
     if shown.was_run:
+        known = "예" if known_before(shown) else "아니요"
         seeds = str(shown.result["run_seeds"])
-    return [link, verdict, seeds, _link_to_lesson(shown.name)]
+    return [link, verdict, known, seeds, _link_to_lesson(shown.name)]
 
 
 def _verdict(shown: ShownStudy, claim: KoreanClaim, verdict: Verdict | None) -> str:
@@ -136,6 +139,13 @@ def _verdict(shown: ShownStudy, claim: KoreanClaim, verdict: Verdict | None) -> 
     if verdict.words.startswith("depends on"):
         return f"{claim.depends_on}에 따라 다름"
     return _OUTCOMES.get(verdict.words, _FEW_SEEDS)
+
+
+def _asked_late(shown: ShownStudy) -> str:
+    """Whether the question was written after the training began."""
+    if was_asked_before(shown):
+        return ""
+    return _ASKED_AFTER if shown.result.get("registered") is None else _NOT_REGISTERED
 
 
 def _link_to_lesson(name: str) -> str:
@@ -160,7 +170,7 @@ def _section(
     else:
         is_planned = shown.result["run_seeds"] == shown.study.seeds
         found = claim.found if is_planned else ""
-        late = "" if was_asked_before(shown) else _ASKED_LATE
+        late = _asked_late(shown)
         parts += [f"{answer} {found}".strip(), claim.text, _how_it_was_run(shown)]
         parts.append(f"{known} {late}".strip())
         headings = ["예상", "지표", "차이", "기준", "p", "홀름 p", "결과"]

@@ -311,4 +311,10 @@ def find_study(name: str) -> Path:
         raise ExperimentError(
             f"the study must be one of {', '.join(ours)}, or a YAML file of your own; got {name!r}"
         )
-    return ours.get(name, Path(name))
+    path = ours.get(name, Path(name))
+    if path.stem in ours and path.resolve() != ours[path.stem].resolve():
+        raise ExperimentError(
+            f"{path}: {path.stem} is the name of one of attnlab's studies, whose results lie in "
+            "the folder of that name; give your file another name"
+        )
+    return path

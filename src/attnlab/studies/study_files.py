@@ -148,15 +148,21 @@ def check_rows(study: Study, path: Path, measurements: Measurements) -> None:
     path: of the study's file.
     """
     trained_now = digest_of_training(path.read_text(encoding="utf-8"))
-    problem = ""
+    problems = []
     if measurements.conditions.get("trained", trained_now) != trained_now:
-        problem = "they were trained with other systems, settings or seeds"
-    seeds = {int(row["seed"]) for row in measurements.rows}
-    if min(seeds) != study.first_seed:
-        problem = f"their seeds begin at {min(seeds)}, those of the study at {study.first_seed}"
-    if ("tuned" in measurements.conditions) != (study.tuning is not None):
-        problem = "a setting was tuned for one of both alone"
-    if problem:
+        problems.append("they were trained with other systems, settings or seeds")
+    first = min((int(row["seed"]) for row in measurements.rows), default=None)
+    if first is None:
+        problems.append("there are none")
+    elif first != study.first_seed:
+        problems.append(f"their seeds begin at {first}, those of the study at {study.first_seed}")
+    was_tuned, is_tuned = "tuned" in measurements.conditions, study.tuning is not None
+    if was_tuned and not is_tuned:
+        problems.append("a setting was tuned for them, and the study tunes none")
+    if is_tuned and not was_tuned:
+        problems.append("no setting was tuned for them, and the study tunes one")
+    if problems:
         raise ExperimentError(
-            f"the rows of {path.stem} do not answer what it asks now: {problem}; run it anew"
+            f"the rows of {path.stem} do not answer what it asks now: {'; '.join(problems)}; run "
+            "it anew"
         )

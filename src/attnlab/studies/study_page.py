@@ -201,7 +201,7 @@ def _summary_row(kind: Kind, shown: ShownStudy, verdicts: Mapping[str, Verdict])
     if not shown.was_run:
         reason = _ASKED_ANEW if result else "not run"
         return [link, reason, "–", "–", "–"]
-    known = "yes" if _known_before(shown) else "no"
+    known = "yes" if known_before(shown) else "no"
     return [link, verdicts[shown.name].words, known, str(result["run_seeds"]), shown.cpu_minutes]
 
 
@@ -280,7 +280,7 @@ def _asked(kind: Kind, study: Study) -> list[str]:
 
 def _run(shown: ShownStudy) -> list[str]:
     """The command and the conditions, and what was known before."""
-    parts = [_how_it_was_run(shown), _known_before(shown)]
+    parts = [_how_it_was_run(shown), known_before(shown)]
     if "tuned" in shown.result:
         parts.append(_tuned(shown.result["tuned"]))
     return parts
@@ -351,7 +351,7 @@ def _with_outcomes(
     return marked
 
 
-def _known_before(shown: ShownStudy) -> str:
+def known_before(shown: ShownStudy) -> str:
     """What was known before the run; empty where the question was committed before it."""
     registered = shown.result.get("registered")
     parts = []

@@ -63,6 +63,8 @@ def windows(items: Iterable[Any], batch_size: int) -> Iterator[list[Any]]:
     """
     if isinstance(items, str):
         raise TypeError(f"texts must be a list of texts, got one text, {show(items, 60)}")
+    if batch_size < 1:
+        raise ExperimentError(f"batch_size must be 1 or more, got {batch_size}")
     remaining = iter(items)
     size = WINDOW * batch_size if batch_size > 1 else 1
     while window := list(itertools.islice(remaining, size)):
