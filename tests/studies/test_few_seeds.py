@@ -191,11 +191,11 @@ def test_number_of_the_seed_stands_where_a_system_says_so() -> None:
     asked = study(systems=systems, first_seed=301, seeds=2, few_seeds={})
     points = asked.points(None, [])
     assert [(point.system, point.seed) for point in points] == [
-        ("all", 301), ("all", 302), ("order", 301), ("order", 302),
+        ("all", 301), ("order", 301), ("all", 302), ("order", 302),
     ]  # fmt: skip
-    assert [point.experiment.seed for point in points] == [301, 302, 1, 1]
+    assert [point.experiment.seed for point in points] == [301, 1, 302, 1]
     orders = [point.experiment.training.batching.seed for point in points]
-    assert orders == [None, None, 301, 302]
+    assert orders == [None, 301, None, 302]
 
 
 def test_wrong_measure_is_answered_with_those_of_the_system() -> None:

@@ -17,6 +17,7 @@ from attnlab.evaluation.significance import holm
 from attnlab.studies.expectations import Expectation, Outcome, Published, Reached, finding_of_p
 from attnlab.studies.measured_rows import Learnt, MeasuredRows, SentenceCovariances
 from attnlab.studies.study import Study, find_study
+from attnlab.studies.study_figure import figure_of
 from attnlab.studies.study_kinds import KINDS
 from attnlab.studies.study_page import ShownStudy, study_page, verdicts_of
 from attnlab.studies.study_result import look_of, result_of
@@ -484,6 +485,18 @@ def test_value_of_paired_systems_is_over_the_seeds_that_both_have() -> None:
     assert finding.low is not None
     assert finding.high is not None
     assert finding.low <= finding.value <= finding.high
+
+
+def test_measure_that_one_system_lacks_is_a_dash_and_no_error() -> None:
+    """A model without attention has no alignments."""
+    attends, blind = rows(dot=[1.0, 2.0, 3.0]), rows(none=[0.0, 1.0, 2.0])
+    for row in blind:
+        del row["aer"]
+    study = Study("A", "How.", {"dot": [], "none": []}, [], ["bleu", "aer"], seeds=3)
+    of_dot, of_none = result_of(study, [*attends, *blind])["table"]
+    assert of_none[-1] == "–"
+    assert of_dot[-1] != "–"
+    assert len(figure_of(study, [*attends, *blind]).axes) == 2
 
 
 def test_study_of_ones_own_that_would_write_over_ours_is_refused(tmp_path: Path) -> None:

@@ -148,6 +148,11 @@ class MeasuredRows:
         values = self.by_every_seed(system, measure)
         return {seed: value for seed, value in values.items() if learnt[seed]}
 
+    def lacks(self, system: str, measure: str) -> bool:
+        """Whether others have the measure, and this system cannot: it attends to nothing, say."""
+        with_it = {row["system"] for row in self.rows if is_value(row.get(measure))}
+        return bool(with_it) and system not in with_it
+
     def by_every_seed(self, system: str, measure: str) -> dict[int, float]:
         """{seed: value}, whether it learnt or not; errors as for `by_seed`."""
         name, _, place = system.partition(PLACE)

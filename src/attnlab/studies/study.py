@@ -243,9 +243,10 @@ class Study:
         if seeds < 1:
             raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
         points = []
-        for name, of_system in self.systems.items():
-            own = of_system if tuned is None else [*of_system, tuned.override(name)]
-            for seed in range(self.first_seed, self.first_seed + seeds):
+        # Seed by seed, so that a machine that slows down slows down every system.
+        for seed in range(self.first_seed, self.first_seed + seeds):
+            for name, of_system in self.systems.items():
+                own = of_system if tuned is None else [*of_system, tuned.override(name)]
                 points.append(self._point(settings, name, seed, own))
         return points
 

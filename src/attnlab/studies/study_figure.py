@@ -65,7 +65,12 @@ def _curves(study: Study, rows: Rows) -> dict[str, list[SeededCurve]]:
 def _shown_interval(
     measured: MeasuredRows, system: str, measure: Measure, number: int
 ) -> SystemInterval | None:
-    """None where no seed learnt. number: of the system, which selects its colour."""
+    """None where no seed learnt, or the system lacks the measure.
+
+    number: of the system, which selects its colour.
+    """
+    if measured.lacks(system, measure.name):
+        return None
     of_seeds = measured.by_seed(system, measure.name).values()
     values = [measure.factor * value for value in of_seeds]
     if not values:

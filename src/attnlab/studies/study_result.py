@@ -95,9 +95,17 @@ def _table(study: Study, measured: MeasuredRows) -> list[list[str]]:
     table = []
     for name in measured.systems:
         learnt = [_learnt_text(measured, name)] if study.learnt else []
-        values = [values_text(measured, name, measure_named(each)) for each in study.measures]
-        table.append([name, *learnt, *values])
+        table.append([name, *learnt, *_cells(study, measured, name)])
     return table
+
+
+def _cells(study: Study, measured: MeasuredRows, system: str) -> list[str]:
+    """The values of a system, a dash for a measure that it lacks."""
+    cells = []
+    for name in study.measures:
+        lacks = measured.lacks(system, name)
+        cells.append("–" if lacks else values_text(measured, system, measure_named(name)))
+    return cells
 
 
 FORETOLD_HEADINGS = (
