@@ -61,7 +61,7 @@ if __name__ == "__main__":
         parser.error("--judge trains nothing: it takes no --seeds and no settings")
     with report_user_errors():
         from attnlab.studies.judging import judge, judge_all, show_result
-        from attnlab.studies.run_study import Run, run_study
+        from attnlab.studies.run_study import StudyRequest, run_study
         from attnlab.studies.study import find_studies, read_study
         from attnlab.studies.study_files import (
             check_rows,
@@ -83,7 +83,8 @@ if __name__ == "__main__":
                 measurements = read_measurements(folder)
                 check_rows(study, path, measurements)
             else:
-                found = run_study(study, Run(path, arguments.seeds, settings, of_sweep, folder))
+                wanted = StudyRequest(path, arguments.seeds, settings, of_sweep, folder)
+                found = run_study(study, wanted)
                 if found is None:
                     continue
                 measurements = found

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.project import STUDIES
+from attnlab.studies.run_study import train_and_measure
 from attnlab.studies.study import read_study
-from attnlab.studies.study_files import described_machine, measure, read_measurements
+from attnlab.studies.study_files import described_machine, read_measurements
 
 RESULTS = Path(__file__).parents[2] / "docs" / "studies"
 MUSEUM = sorted(path.stem for path in (STUDIES / "museum").glob("*.yaml"))
@@ -24,7 +25,7 @@ def test_first_seed_of_a_study_gives_its_committed_row(name, tmp_path, monkeypat
     committed = read_measurements(RESULTS / name)
     study = read_study(STUDIES / "museum" / f"{name}.yaml")
     *_, point = study.points(1, ["hardware.threads=1", f"paths.runs={tmp_path / 'runs'}"])
-    (row,) = measure(study, [point])
+    (row,) = train_and_measure(study, [point])
 
     of_system = [each for each in committed.rows if each["system"] == point.system]
     (expected,) = (each for each in of_system if each["seed"] == point.seed)

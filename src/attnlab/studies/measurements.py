@@ -123,8 +123,8 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def trained(points: Sequence[Point]) -> Iterator[Point]:
-    """Each point, its model trained now where it is not there."""
+def train_each(points: Sequence[Point]) -> Iterator[Point]:
+    """Train what is missing, point by point; each is handed out once its model is there."""
     for number, point in enumerate(points, start=1):
         print(f"[{number}/{len(points)}] {point.system}, seed {point.seed}", file=sys.stderr)
         train(point)
@@ -166,7 +166,8 @@ def _shares_of_offsets(rows: Sequence[Row]) -> dict[str, float]:
 def by_length(point: Point) -> Iterator[Row]:
     """Quality of ranges of source lengths; a range stands at its upper end."""
     for found in _read(point.evaluated() / "by_length.json"):
-        yield point.row(found.pop("to"), **found)
+        upper_end = found.pop("to")
+        yield point.row(upper_end, **found)
 
 
 def history(point: Point) -> Iterator[Row]:

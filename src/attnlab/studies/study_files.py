@@ -18,26 +18,13 @@ from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file
 from attnlab.model.fast.products import is_intel
 from attnlab.studies.measured_rows import Rows, SentenceCovariances
-from attnlab.studies.measurements import MEASUREMENTS, Point, Row, trained
+from attnlab.studies.measurements import Point
 from attnlab.studies.registration import digest_of_training, registration_of
-from attnlab.studies.sentence_scatter import (
-    read_covariances,
-    sentence_covariances,
-    write_covariances,
-)
+from attnlab.studies.sentence_scatter import read_covariances, write_covariances
 from attnlab.studies.study import Study
-from attnlab.studies.tuning import Trial, Tuned
+from attnlab.studies.tuning import Trial
 
 ROWS, SENTENCES, RESULT = "rows.csv", "sentences.csv", "result.json"
-
-
-def measure(study: Study, points: Sequence[Point]) -> Rows:
-    """Train what is missing, and measure each point."""
-    measurement = MEASUREMENTS[study.measurement]
-    rows: list[Row] = []
-    for point in trained(points):
-        rows.extend(measurement(point))
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,26 +38,6 @@ class Measurements:
     rows: Rows
     sentences: SentenceCovariances
     conditions: Mapping[str, Any]
-
-
-def measurements_of(
-    study: Study,
-    path: Path,
-    points: Sequence[Point],
-    settings: Sequence[str],
-    trials: Sequence[Trial] = (),
-    tuned: Tuned | None = None,
-) -> Measurements:
-    """Train what is missing, and measure it.
-
-    path: of the study's file. settings: the user's. trials, tuned: of the study's `tune`.
-    """
-    rows = measure(study, points)
-    sentences = sentence_covariances(points, study.measured(rows), study.measurement)
-    found = conditions(path, points, settings, trials)
-    if tuned is not None:
-        found["tuned"] = tuned.record()
-    return Measurements(rows, sentences, found)
 
 
 _CONDITIONS = (

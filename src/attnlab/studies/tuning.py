@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PositiveInt
 
 from attnlab.errors import ExperimentError
-from attnlab.studies.measurements import Point, history, trained
+from attnlab.studies.measurements import Point, history, train_each
 from attnlab.tasks.saved import measure_named
 
 Value = int | float | str
@@ -105,13 +105,13 @@ class Tuned:
         return f"{value} (an end of what was tried)" if at_end else str(value)
 
 
-def tuned(tuning: Tuning, trials: Sequence[Trial]) -> Tuned:
+def choose_values(tuning: Tuning, trials: Sequence[Trial]) -> Tuned:
     """Train what is missing of the trials, and compare them.
 
     Raises ExperimentError where the validations lack the measure.
     """
     points = [point for trial in trials for point in trial.points]
-    best = {id(point): _best_validation(point, tuning.by) for point in trained(points)}
+    best = {id(point): _best_validation(point, tuning.by) for point in train_each(points)}
     means: dict[str, dict[Value, float]] = {}
     for trial in trials:
         of_seeds = [best[id(point)] for point in trial.points]
