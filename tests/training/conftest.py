@@ -17,7 +17,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from attnlab.batch import Padding
 from attnlab.config.part import Part
-from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.datamodule import EpochLengths, SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.row_kinds import Pairs
@@ -164,12 +164,14 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         )
         loading = {"seed": seed, "num_workers": machine.workers, "accumulate": chosen.accumulate}
         batches = SeqDataModule(prepared, chosen.batching, Padding(), **loading)
-        per_epoch = len(loaders[0]) if loaders else batches.epoch_lengths()
+        epochs = batches.epoch_lengths()
+        if loaders:
+            epochs = EpochLengths.all_alike(len(loaders[0]))
         saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
         trainer = build_trainer(
             chosen,
             machine,
-            batches=per_epoch,
+            epochs=epochs,
             checkpoints=saved,
             identity=identity,
             spool=spool,

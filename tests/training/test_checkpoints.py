@@ -11,6 +11,7 @@ import pytest
 import torch
 from pytorch_lightning.callbacks import LambdaCallback
 
+from attnlab.data.datamodule import EpochLengths
 from attnlab.errors import ExperimentError
 from attnlab.tasks.translation.settings import TOKEN_NLL
 from attnlab.training.checkpoints import (
@@ -188,7 +189,11 @@ def test_best_checkpoints_are_those_with_the_best_logged_values(
 
     # Where training ran in other processes, the callback knows its best checkpoint and no other.
     elsewhere = build_trainer(
-        settings(**choices), hardware(), batches=3, checkpoints=folder, spool=spool(run.folder)
+        settings(**choices),
+        hardware(),
+        epochs=EpochLengths.all_alike(3),
+        checkpoints=folder,
+        spool=spool(run.folder),
     ).best_checkpoints
     elsewhere.best_model_path = run.checkpoint.best_model_path
     assert best_checkpoints(elsewhere, 3) == [folder / name for name in names[:3]]
@@ -251,7 +256,13 @@ def test_training_with_fewer_validations_than_averaged_checkpoints_is_refused(
 
     def build(average: int) -> None:
         chosen = settings(max_steps=9, validate_every=4, keep_best=5, average_checkpoints=average)
-        build_trainer(chosen, hardware(), batches=3, checkpoints=tmp_path, spool=spool(tmp_path))
+        build_trainer(
+            chosen,
+            hardware(),
+            epochs=EpochLengths.all_alike(3),
+            checkpoints=tmp_path,
+            spool=spool(tmp_path),
+        )
 
     build(3)
     sentence = r"^training\.average_checkpoints .* got 4, but 9 steps are validated 3 time"

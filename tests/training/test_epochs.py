@@ -9,7 +9,7 @@ import pytest
 import pytorch_lightning as pl
 
 from attnlab.batch import Padding
-from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.datamodule import EpochLengths, SeqDataModule
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.training.training_length import EPOCHS_COUNTED, length_of
 
@@ -44,8 +44,8 @@ def test_each_epoch_of_batches_by_tokens_has_every_row_once(train, prepared, bat
     run = train(**choices, validate_every=None, callbacks=[seen], on={"workers": workers})
 
     lengths = run.batches.epoch_lengths()
-    assert callable(lengths)
-    of_epochs = [lengths(epoch) for epoch in range(EPOCHS)]
+    assert lengths.differ
+    of_epochs = [lengths.of_epoch(epoch) for epoch in range(EPOCHS)]
     assert len(set(of_epochs)) > 1  # or this tests nothing
     once = Counter(range(len(prepared.split("train"))))
     assert seen.rows == dict.fromkeys(range(EPOCHS), once)
@@ -65,9 +65,9 @@ def test_epochs_are_counted_with_the_batches_of_all_processes(prepared):
             split.source_lengths, split.target_lengths, batches.batching, world_size=processes
         )
         lengths = batches.epoch_lengths(processes)
-        assert callable(lengths)
-        assert lengths(0) == len(sampler)
-    assert len({batches.epoch_lengths(each)(0) for each in (1, 8)}) == 2
+        assert lengths.differ
+        assert lengths.of_epoch(0) == len(sampler)
+    assert len({batches.epoch_lengths(each).of_epoch(0) for each in (1, 8)}) == 2
 
 
 def test_epochs_behind_those_that_are_counted_are_as_long_as_their_mean(settings):
@@ -79,10 +79,13 @@ def test_epochs_behind_those_that_are_counted_are_as_long_as_their_mean(settings
         return 10 + epoch % 2
 
     endless = settings(max_steps=None, max_epochs=100_000, validate_every=50)
-    assert length_of(endless, length) == (1_050_000, 50)
+    found = length_of(endless, EpochLengths(length, differ=True))
+    assert (found.steps, found.validate_every) == (1_050_000, 50)
     assert max(counted) == EPOCHS_COUNTED - 1
 
 
 def test_epochs_of_batches_by_sentences_have_one_length(train):
     run = train(max_steps=2)
-    assert run.batches.epoch_lengths() == 3
+    lengths = run.batches.epoch_lengths()
+    assert not lengths.differ
+    assert lengths.of_epoch(7) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from attnlab.data.datamodule import EpochLengths
 from attnlab.errors import ExperimentError
 from attnlab.training import hardware as module
 from attnlab.training.hardware import cpu_has_bfloat16
@@ -92,7 +93,13 @@ def test_lightning_receives_the_devices_of_a_gpu_choice(
         "attnlab.training.trainer.SupervisedTrainer", lambda **arguments: given.update(arguments)
     )
     spool = MetricSpool(tmp_path / "metrics.jsonl")
-    build_trainer(settings(), hardware(**choices), batches=5, checkpoints=tmp_path, spool=spool)
+    build_trainer(
+        settings(),
+        hardware(**choices),
+        epochs=EpochLengths.all_alike(5),
+        checkpoints=tmp_path,
+        spool=spool,
+    )
     names = ("accelerator", "devices", "num_nodes", "strategy", "precision")
     assert tuple(given[name] for name in names) == received
 

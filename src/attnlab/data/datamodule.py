@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,8 +19,21 @@ from attnlab.batch import Padding
 from attnlab.data.prepared import PreparedFolder
 from attnlab.data.sampler import Batching, BatchSampler
 
-# The batches of an epoch, each piece of one counted; where epochs differ, of the one with a number.
-EpochLengths = int | Callable[[int], int]
+
+@dataclass(frozen=True)
+class EpochLengths:
+    """How many batches the training loader gives, each piece of a batch counted.
+
+    of_epoch: in the epoch with a number, from 0 on.
+    differ: whether not all epochs have as many.
+    """
+
+    of_epoch: Callable[[int], int]
+    differ: bool
+
+    @classmethod
+    def all_alike(cls, batches: int) -> EpochLengths:
+        return cls(lambda epoch: batches, differ=False)
 
 
 class BatchedRows(Dataset[Any]):
@@ -86,21 +100,21 @@ class SeqDataModule(pl.LightningDataModule):
         self.accumulate = accumulate
 
     def epoch_lengths(self, processes: int = 1) -> EpochLengths:
-        """How many batches the training loader gives in an epoch.
+        """How many batches the training loader gives in each epoch.
 
         processes: that train. Each needs a row of every batch, so that many of them may get fewer
             and larger batches.
         """
         sampler = self._sampler("train", shuffle=True, world_size=processes)
         if not sampler.epochs_differ:
-            return len(sampler)
+            return EpochLengths.all_alike(len(sampler))
 
         @cache
         def length(epoch: int) -> int:
             sampler.set_epoch(epoch)
             return len(sampler)
 
-        return length
+        return EpochLengths(length, differ=True)
 
     def train_dataloader(self) -> DataLoader[Any]:
         return self._loader("train", shuffle=True)

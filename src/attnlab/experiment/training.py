@@ -29,7 +29,7 @@ from attnlab.training.processes import explain_out_of_memory
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer import build_trainer
-from attnlab.training.training_length import length_of
+from attnlab.training.training_length import check_length, length_of
 
 
 def make_model(experiment: Experiment, data: Prepared) -> Any:
@@ -92,12 +92,12 @@ def make_trainer(
     trainer = build_trainer(
         experiment.training,
         experiment.hardware,
-        batches=batches.epoch_lengths(experiment.hardware.processes),
+        epochs=batches.epoch_lengths(experiment.hardware.processes),
         checkpoints=folder / "checkpoints",
         identity=folder.name,
         spool=spool,
         callbacks=[*callbacks, *watch, pictures],
-        saved=after_checkpoint,
+        after_checkpoint=after_checkpoint,
         save_every_minutes=experiment.save_every_minutes,
         options=experiment.trainer,
         loggers=loggers,
@@ -108,9 +108,9 @@ def make_trainer(
 
 def check_training(experiment: Experiment, data: Prepared) -> None:
     """Raise ExperimentError, before a tracker has a run, where the training cannot start."""
-    batches = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
-    length_of(experiment.training, batches)
-    problems = early_monitors(experiment.training, batches, experiment.callbacks)
+    epochs = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
+    check_length(experiment.training, length_of(experiment.training, epochs))
+    problems = early_monitors(experiment.training, epochs, experiment.callbacks)
     if problems:
         raise ExperimentError(problems)
     if experiment.initial_weights is not None or experiment.training.frozen:
@@ -119,9 +119,8 @@ def check_training(experiment: Experiment, data: Prepared) -> None:
 
 def training_steps(experiment: Experiment, data: Prepared) -> int:
     """The step at which the training ends at the latest."""
-    batches = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
-    steps, _ = length_of(experiment.training, batches)
-    return steps
+    epochs = make_batches(experiment, data).epoch_lengths(experiment.hardware.processes)
+    return length_of(experiment.training, epochs).steps
 
 
 def keep_model(

@@ -148,15 +148,15 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def early_monitors(
-    settings: Training, batches: EpochLengths, callbacks: Mapping[str, Any]
+    settings: Training, epochs: EpochLengths, callbacks: Mapping[str, Any]
 ) -> list[str]:
     """What is wrong with callbacks that look at a validation's metric before there is a validation.
 
-    batches: of an epoch, as the training loader gives them.
+    epochs: how many batches the training loader gives in them.
     callbacks: the section of a config.
     """
-    steps = settings.steps_per_epoch(batches(0) if callable(batches) else batches)
-    _, validate_every = length_of(settings, batches)
+    steps = settings.steps_per_epoch(epochs.of_epoch(0))
+    validate_every = length_of(settings, epochs).validate_every
     if validate_every <= steps:
         return []
 

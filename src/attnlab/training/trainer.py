@@ -30,7 +30,7 @@ from attnlab.training.spool import MetricSpool
 from attnlab.training.spool_logger import SpoolLogger
 from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer_section import trainer_arguments
-from attnlab.training.training_length import length_of
+from attnlab.training.training_length import TrainingLength, check_length, length_of
 from attnlab.training.validations import Patience, ValidateAtTheEnd, ValidateEachEpoch
 
 
@@ -38,12 +38,12 @@ def build_trainer(
     settings: Training,
     hardware: Hardware,
     *,
-    batches: EpochLengths,
+    epochs: EpochLengths,
     checkpoints: Path,
     spool: MetricSpool,
     identity: str = "",
     callbacks: Sequence[pl.Callback] = (),
-    saved: Callable[[int], None] = lambda reached: None,
+    after_checkpoint: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
     loggers: Sequence[Logger] = (),
@@ -51,10 +51,10 @@ def build_trainer(
     """The trainer of an experiment.
 
     Args:
-        batches: of an epoch, as the training loader gives them; a function where epochs differ.
+        epochs: how many batches the training loader gives in them.
         checkpoints: the folder for the best and the last checkpoint.
         identity: of the experiment, which its checkpoints record.
-        saved: called after each checkpoint with the spool's offset in it.
+        after_checkpoint: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations
             only.
         options: more arguments of Lightning's Trainer, as `trainer_problems` lets a config give
@@ -63,23 +63,24 @@ def build_trainer(
     Raises ExperimentError if training is too short for `average_checkpoints`.
     """
     quiet_lightning(hardware.nodes)
-    max_steps, validate_every = length_of(settings, batches)
+    length = length_of(settings, epochs)
+    check_length(settings, length)
     first_callbacks = [
         EndWithParent(),
         ContinuedTraining(identity),
         ValidationLines(),
         SpeedCounters(settings.log_every),
-        ExactResume(spool, saved),
+        ExactResume(spool, after_checkpoint),
         *_checkpoint_callbacks(settings, checkpoints, save_every_minutes),
         *_optional_callbacks(settings),
     ]
-    if callable(batches) and settings.validate_every is None:
+    if epochs.differ and settings.validate_every is None:
         first_callbacks.append(ValidateEachEpoch())
     arguments = {
         **_hardware_arguments(hardware, has_unused=settings.preliminary_steps > 0),
-        **_length_arguments(settings, max_steps, validate_every),
+        **_length_arguments(settings, length),
         # Lightning asks a loader for its length once.
-        "reload_dataloaders_every_n_epochs": 1 if callable(batches) else 0,
+        "reload_dataloaders_every_n_epochs": 1 if epochs.differ else 0,
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
@@ -160,7 +161,7 @@ def _hardware_arguments(hardware: Hardware, *, has_unused: bool) -> dict[str, An
     }
 
 
-def _length_arguments(settings: Training, max_steps: int, validate_every: int) -> dict[str, Any]:
+def _length_arguments(settings: Training, length: TrainingLength) -> dict[str, Any]:
     """When Lightning's Trainer validates and ends.
 
     Lightning counts what the training loader yields: each part of a batch.
@@ -172,13 +173,13 @@ def _length_arguments(settings: Training, max_steps: int, validate_every: int) -
     if settings.limit_batches is not None:
         limit_train_batches = settings.limit_batches * settings.accumulate
     return {
-        "max_steps": max_steps,
+        "max_steps": length.steps,
         "max_epochs": -1,
         "max_time": max_time,
         "accumulate_grad_batches": settings.accumulate,
         "limit_train_batches": limit_train_batches,
         "limit_val_batches": settings.limit_batches,
-        "val_check_interval": validate_every * settings.accumulate,
+        "val_check_interval": length.validate_every * settings.accumulate,
         "check_val_every_n_epoch": None,
     }
 

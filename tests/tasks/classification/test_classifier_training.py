@@ -122,7 +122,7 @@ def train(data: LabelledData, usual: Experiment, tmp_path: Path) -> Callable[...
         trainer = build_trainer(
             settings,
             experiment.hardware,
-            batches=batches.epoch_lengths(),
+            epochs=batches.epoch_lengths(),
             checkpoints=folder / "checkpoints",
             spool=MetricSpool(folder / "metrics.jsonl"),
         )
