@@ -19,8 +19,8 @@ from attnlab.report.compared_runs import ComparedRuns, LeftOut
 from attnlab.report.comparison import write_comparison
 from attnlab.report.factors import factors_of
 from attnlab.report.findings import Findings, Wanted, findings_of
+from attnlab.report.grouping import short_names, system_names, varying
 from attnlab.report.run_sources import runs_of_sweep
-from attnlab.report.systems import short_names, system_names, varying
 from attnlab.runs.sweep_record import SweepFolder, find_sweep
 from attnlab.tasks.classification.report.section import ClassificationSection
 from attnlab.tasks.saved import measure_named

@@ -9,10 +9,10 @@ from statistics import fmean
 import pytest
 from sacrebleu.metrics import CHRF
 
-from attnlab.report.compared_runs import System
 from attnlab.report.disagreement import Piece, disagreement, pieces
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.run_sources import runs_of_sweep
+from attnlab.report.systems import System
 from made_sweep import write_sweep
 
 

@@ -16,8 +16,8 @@ from attnlab.course.sentence import RefusalError, Sentence
 from attnlab.errors import show
 from attnlab.evaluation.differences import independent_difference
 from attnlab.evaluation.measures import Measure
-from attnlab.report.compared_runs import System, systems_of
 from attnlab.report.run_sources import runs_of_sweep
+from attnlab.report.systems import System, systems_of
 from attnlab.runs.sweep_record import LAST, find_sweep
 
 FEWEST_SEEDS = 3

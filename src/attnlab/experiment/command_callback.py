@@ -70,9 +70,9 @@ class CommandCallback(Callback):
             plan = SweepPlan.of(config, config_name)
             if plan.experiments[0].dry_run:
                 _dry_run(plan.experiments, plan.points)
-            sweep = _SWEEP.get()
-            if sweep is not None:
-                sweep.enter_context(plan.lead())
+            ends_with_command = _SWEEP.get()
+            if ends_with_command is not None:
+                ends_with_command.enter_context(plan.lead())
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **more: Any) -> None:
         # Launchers keep what all jobs returned until the last one ends, with two configs of each:

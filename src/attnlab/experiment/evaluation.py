@@ -75,15 +75,15 @@ def evaluate(experiment: Experiment, data: Prepared, run: ExperimentRun) -> Path
     evaluate_and_track(
         experiment,
         model=run.folder / "model",
-        data=data.folder,
+        data_folder=data.folder,
         into=output / "evaluation",
         cached=cached,
         # Training has reached the tracker: if it is unreachable by now, only warn.
         tracker_was_there=True,
         more=duration,
     )
-    with atomic_file(output / "metrics.json") as path:
-        shutil.copyfile(output / "evaluation" / "metrics.json", path)
+    with atomic_file(output / METRICS) as path:
+        shutil.copyfile(output / "evaluation" / METRICS, path)
     return cached
 
 
@@ -197,7 +197,7 @@ def cached_evaluation(experiment: Experiment, data: Prepared, point: Path) -> Pa
 def evaluate_and_track(
     experiment: Experiment,
     model: Path,
-    data: Path,
+    data_folder: Path,
     into: Path,
     cached: Path | None = None,
     tracker_was_there: bool = False,
@@ -215,30 +215,30 @@ def evaluate_and_track(
     check_replaceable("paths.evaluation", into, EVALUATION)
     run_folder = run_folder_of_evaluation(experiment, model)
     run_folder.mkdir(parents=True, exist_ok=True)
-    opened = experiment.task.open_data(data)
-    experiment.task.check_same_tokens(model, data)  # before MLflow has a run of it
+    data = experiment.task.open_data(data_folder)
+    experiment.task.check_same_tokens(model, data_folder)  # before MLflow has a run of it
 
-    record = _record_of_run(experiment, model, opened, run_folder)
+    record = _record_of_run(experiment, model, data, run_folder)
     tracking, job = experiment.tracking, current_job()
     if tracker_was_there:
         tracking = tracking.that_only_warns()
     runs_folder = experiment.paths.runs_folder
-    with ExitStack() as held:
-        held.enter_context(experiment_lock(run_folder))
+    with ExitStack() as closing:
+        closing.enter_context(experiment_lock(run_folder))
         # Another process may have made it meanwhile.
-        is_cached = cached is not None and (cached / "metrics.json").is_file()
+        is_cached = cached is not None and (cached / METRICS).is_file()
         started = tracking.start(runs_folder, run_folder, record, is_cached)
-        run = held.enter_context(started)
+        run = closing.enter_context(started)
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if cached is None:
-            write_evaluation(experiment, model, data, into)
+            write_evaluation(experiment, model, data_folder, into)
         else:
             if not is_cached:
-                write_evaluation(experiment, model, data, cached)
+                write_evaluation(experiment, model, data_folder, cached)
             with atomic_folder(into) as temporary:
                 shutil.copytree(cached, temporary, dirs_exist_ok=True)
-        metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))
+        metrics = json.loads((into / METRICS).read_text(encoding="utf-8"))
         others = {} if more is None else more()
         _log_evaluation(run, into, metrics, others, read_facts(model).step)
         _log_heat_maps(run, into, tracking.heat_map_sentences)
@@ -250,7 +250,7 @@ def evaluate_and_track(
 def _record_of_run(
     experiment: Experiment, model: Path, data: Prepared, run_folder: Path
 ) -> RunRecord:
-    """What the tracker is told of the run that an evaluation goes to."""
+    """The record of the run that an evaluation goes to."""
     identity = read_facts(model).identity
     is_of_training = run_folder.name == identity
     name = None if is_of_training else name_of_run(experiment, model)

@@ -57,7 +57,7 @@ class ExperimentRun:
     is_finished: bool = False
     last_checkpoint: Path | None = None
     tracked: Run = field(default_factory=UntrackedRun)
-    _tracking: ExitStack = field(default_factory=ExitStack)
+    _closes_tracked: ExitStack = field(default_factory=ExitStack)
     _found: dict[str, Any] = field(default_factory=dict)
 
     def train(self) -> None:
@@ -99,7 +99,7 @@ class ExperimentRun:
             return
         self._found = read_done(self.folder)
         # Training is over, and a copy that fails must not make it a failed run.
-        self._tracking.close()
+        self._closes_tracked.close()
         for name, wanted, _ in _wanted_outputs(self.experiment):
             with atomic_folder(wanted) as temporary:
                 shutil.copytree(self.folder / name, temporary, dirs_exist_ok=True)
@@ -157,16 +157,20 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
         return
 
     job = current_job()
-    update_job = (lambda **found: None) if job is None else job.update
     for line in start_lines(experiment, data, folder):
-        log.info(line) if job else echo(line)
-    update_job(identity=folder.name, data=str(data.folder))
+        if job is None:
+            echo(line)
+        else:  # the terminal is that of the sweep
+            log.info(line)
+    _update_job(identity=folder.name, data=str(data.folder))
 
     waits = job is None or job.waits
-    with experiment_lock(folder, waits), _report_unsaved_interrupt(folder), ExitStack() as tracking:
+    with experiment_lock(folder, waits), _report_unsaved_interrupt(folder), ExitStack() as closing:
         is_finished = (folder / DONE).is_file() and not experiment.rerun
-        update_job(new=not is_finished)
-        run = ExperimentRun(experiment, data, folder, is_finished=is_finished, _tracking=tracking)
+        _update_job(new=not is_finished)
+        run = ExperimentRun(
+            experiment, data, folder, is_finished=is_finished, _closes_tracked=closing
+        )
         if is_finished:
             read_done(folder)  # a damaged one is reported before anything else is done
             _tell_finished(folder)
@@ -177,13 +181,20 @@ def open_run(experiment: Experiment, data: Prepared) -> Iterator[ExperimentRun]:
         if not is_finished or run_folder_of_evaluation(experiment, folder / "model") == folder:
             record = record_of(experiment, experiment.logged, folder.name, data)
             runs_folder = experiment.paths.runs_folder
-            run.tracked = tracking.enter_context(
+            run.tracked = closing.enter_context(
                 experiment.tracking.start(runs_folder, folder, record, is_finished)
             )
-            update_job(run_id=run.tracked.run_id)
+            _update_job(run_id=run.tracked.run_id)
             if is_finished:
                 run.upload()
         yield run
+
+
+def _update_job(**found: Any) -> None:
+    """Write what is known of this job to the sweep's record of it, if it is one."""
+    job = current_job()
+    if job is not None:
+        job.update(**found)
 
 
 def _tell_finished(folder: Path) -> None:

@@ -316,7 +316,7 @@ class Seq2Seq(nn.Module):
             guessed_rows = [None] * len(tokens)  # no step has a guess
         else:
             tokens = [Token(each) for each in embedded]
-            guessed_rows = _rows_by_step(_guessed(feed_reference, mask))
+            guessed_rows = _rows_by_step(_where_guesses_are_fed(feed_reference, mask))
 
         positions = count_positions(mask)
         reads_each_step = self._reads_each_step(feed_reference is not None)
@@ -324,7 +324,7 @@ class Seq2Seq(nn.Module):
         for t, (token, rows) in enumerate(zip(tokens, guessed_rows, strict=True)):
             written = inputs[:, t]
             if rows is not None and len(rows) > 0:
-                guess = self._guess(found, memory, rows, sample_guesses)
+                guess = self._guess_next(found, memory, rows, sample_guesses)
                 written = written.index_copy(0, rows, guess)
                 token = self._with_guess(token, rows, guess)
 
@@ -357,13 +357,13 @@ class Seq2Seq(nn.Module):
         return feeds_readout or (has_guesses and self.output.follows_alignment)
 
     @torch.no_grad()  # a choice among tokens has no gradient
-    def _guess(self, found: StepsSoFar, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
+    def _guess_next(self, found: StepsSoFar, memory: Memory, rows: Tensor, sample: bool) -> Tensor:
         """What the last step would have written in some rows of the batch."""
         if found.readings:
             last = found.readings[-1][rows]
         else:
             last = self._read_rows(found.outputs[-1], memory, rows)
-        return _guess(self.output(last), sample)
+        return _choose_tokens(self.output(last), sample)
 
     def _with_guess(self, token: Token, rows: Tensor, guess: Tensor) -> Token:
         """The token with a guess in the place of the reference in some rows."""
@@ -423,7 +423,7 @@ class Seq2Seq(nn.Module):
         return replace(state, fed=body.input_feeding(reading, self.output, body.embedding))
 
 
-def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
+def _where_guesses_are_fed(feed_reference: Tensor, mask: Tensor) -> Tensor:
     """(B, T) bool: where a guess is fed.
 
     It follows a real token only: pads and <bos> are always fed as they stand.
@@ -443,7 +443,7 @@ def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
     return rows.split(places.sum(0).tolist())
 
 
-def _guess(logits: Tensor, sample: bool) -> Tensor:
+def _choose_tokens(logits: Tensor, sample: bool) -> Tensor:
     """The guessed tokens (B,), from logits (B, V), which it overwrites.
 
     Never `<pad>` or `<bos>`, which no search writes either.

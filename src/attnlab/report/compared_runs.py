@@ -1,4 +1,4 @@
-"""Runs of a comparison, their evaluations, and the systems that group them."""
+"""Runs of a comparison, and their evaluations."""
 
 from __future__ import annotations
 
@@ -102,33 +102,6 @@ class ComparedRuns:
         return sorted(names, key=lambda name: ("." in name, name))
 
 
-@dataclass(frozen=True, eq=False)
-class System:
-    """The runs that agree in all choices but the seed.
-
-    number: its place in the order of reading; selects its colour.
-    """
-
-    name: str
-    number: int
-    runs: list[ComparedRun]
-
-    @property
-    def choices(self) -> Mapping[str, str]:
-        """What its runs agree in."""
-        return self.runs[0].choices
-
-    def measured(self, measure: str) -> list[float]:
-        """The values of the seeds that have one."""
-        return [run.measured[measure] for run in self.runs if measure in run.measured]
-
-    def median_run(self, measure: str) -> ComparedRun:
-        """The run of the median seed; of an even number of them the lower of the two."""
-        measured = [run for run in self.runs if measure in run.measured]
-        in_order = sorted(measured, key=lambda run: run.measured[measure])
-        return in_order[(len(in_order) - 1) // 2]
-
-
 def measures_of(runs: Sequence[ComparedRun]) -> Measures:
     """What the pages know of the metrics of some runs, which are of one task."""
     section = runs[0].section
@@ -144,30 +117,3 @@ def measured_names(runs: Sequence[ComparedRun]) -> list[str]:
     for run in runs:
         names |= run.measured.keys()
     return measures_of(runs).in_order(names)
-
-
-def systems_of(runs: Sequence[ComparedRun]) -> list[System]:
-    """Group runs into systems, in the order of their first runs."""
-    by_name: dict[str, list[ComparedRun]] = {}
-    for run in runs:
-        by_name.setdefault(run.system, []).append(run)
-
-    systems: list[System] = []
-    for name, members in by_name.items():
-        systems.append(System(name, len(systems), members))
-    return systems
-
-
-def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
-    """Systems by their mean over the seeds, the best first.
-
-    Systems without the measure are left out.
-    """
-    means = {}
-    for system in systems:
-        values = system.measured(measure.name)
-        if values:
-            means[system.name] = sum(values) / len(values)
-
-    measured = [system for system in systems if system.name in means]
-    return sorted(measured, key=lambda system: -measure.sign * means[system.name])

@@ -23,9 +23,10 @@ from attnlab.plots.charts import (
     rows_chart,
 )
 from attnlab.plots.curves import range_text
-from attnlab.report.compared_runs import ComparedRun, System
+from attnlab.report.compared_runs import ComparedRun
 from attnlab.report.factors import Factors, cell_means, factor_names
 from attnlab.report.findings import Findings
+from attnlab.report.systems import System
 from attnlab.report.validations import first_validated
 
 # Measures that evaluations have by source length.

@@ -8,8 +8,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.report.compared_runs import ComparedRun, System
+from attnlab.report.compared_runs import ComparedRun
 from attnlab.report.findings import Findings
+from attnlab.report.systems import System
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from attnlab.evaluation.significance import Contrast, SystemSample, contrast, holm
-from attnlab.report.compared_runs import System
 from attnlab.report.findings import Findings, Pair
+from attnlab.report.systems import System
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,8 @@ from attnlab.evaluation.significance import (
     system_sample,
 )
 from attnlab.progress import Progress
-from attnlab.report.compared_runs import (
-    ComparedRun,
-    System,
-    measured_names,
-    measures_of,
-    ranked,
-    systems_of,
-)
+from attnlab.report.compared_runs import ComparedRun, measured_names, measures_of
+from attnlab.report.systems import System, ranked, systems_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from attnlab.evaluation.evaluation_files import (
 )
 from attnlab.evaluation.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut
-from attnlab.report.systems import SEED, compared_runs, varying
+from attnlab.report.grouping import SEED, group_into_systems, varying
 from attnlab.runs.sweep_points import key_of
 from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord
 from attnlab.tasks.saved import own_metrics_of, task_of_evaluation
@@ -66,7 +66,7 @@ def runs_of_sweep(
         ("varied", ", ".join(record.varies)),
         ("command", shlex.join(record.command)),
     ]
-    compared = compared_runs(
+    compared = group_into_systems(
         runs, varied=record.name, facts=facts, left_out=left_out, parent=record.run_id
     )
     return replace(compared, more_seeds=_command_with_more_seeds(record, runs))
@@ -236,7 +236,9 @@ def runs_of_builds(folders: Sequence[Path], allow: Collection[str] = ()) -> Comp
         )
         runs.append(run)
     names = ", ".join(folder.name for folder in folders)
-    return compared_runs(runs, varied=None, facts=[("builds", names)], left_out=[], parent=None)
+    return group_into_systems(
+        runs, varied=None, facts=[("builds", names)], left_out=[], parent=None
+    )
 
 
 def _choices_of(params: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
@@ -294,7 +296,7 @@ def runs_of_tracker(
     # Only where all runs are children of one sweep can the comparison be added to its run.
     parents = {run.parent for run in evaluated}
     parent = parents.pop() if len(parents) == 1 else None
-    return compared_runs(runs, varied=None, facts=[asked], left_out=left_out, parent=parent)
+    return group_into_systems(runs, varied=None, facts=[asked], left_out=left_out, parent=parent)
 
 
 def _run_of_tracker(run: StoredRun, keys: Sequence[str], allow: Collection[str]) -> ComparedRun:

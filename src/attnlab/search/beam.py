@@ -120,7 +120,7 @@ class BeamSearch(Search):
                 partial = partial.with_weights(step_weights)
 
             # 2. What ends among the best K is a finished hypothesis.
-            ends = continuations.end()[:, : self.size]
+            ends = continuations.have_ended()[:, : self.size]
             for row, rank in ends.nonzero().tolist():
                 parent = int(continuations.parents[row, rank])
                 add_finished(row, parent, continuations.scores[row, rank], has_eos=True)
@@ -133,7 +133,7 @@ class BeamSearch(Search):
             # 4. A sentence at its limit is cut off: the best partial hypotheses replace those that
             # are missing.
             is_cut_off = limits[partial.sentences] <= length
-            left_over = is_cut_off.unsqueeze(1) & partial.replace_missing()
+            left_over = is_cut_off.unsqueeze(1) & partial.fill_gaps()
             for row, rank in left_over.nonzero().tolist():
                 add_finished(row, rank, partial.scores[row, rank], has_eos=False)
 
@@ -141,7 +141,7 @@ class BeamSearch(Search):
             worst = [self._worst_of_best(found[number]) for number in partial.sentences.tolist()]
             best_partial = partial.scores[:, 0] / self._length_penalty(length)
             may_improve = best_partial > partial.scores.new_tensor(worst)
-            rows = (may_improve & ~is_cut_off & partial.exist().any(1)).nonzero().squeeze(1)
+            rows = (may_improve & ~is_cut_off & partial.are_present().any(1)).nonzero().squeeze(1)
             if len(rows) == 0:
                 break
             rows_of_state = rows.unsqueeze(1) * num_parents + others.parents[rows]

@@ -25,8 +25,8 @@ class Continuations:
     parents: Tensor
     tokens: Tensor
 
-    def end(self) -> Tensor:
-        """(N, C) booleans: whether the hypothesis ends here."""
+    def have_ended(self) -> Tensor:
+        """(N, C) booleans: whether the hypothesis ends with its new token."""
         return (self.tokens == EOS) & self.scores.isfinite()
 
     def that_go_on(self, count: int) -> Continuations:
@@ -104,14 +104,14 @@ class PartialHypotheses:
             None if self.weights is None else self.weights[rows, by.parents],
         )
 
-    def exist(self) -> Tensor:
+    def are_present(self) -> Tensor:
         """(N, K) booleans: whether there is a hypothesis."""
         return self.scores.isfinite()
 
-    def replace_missing(self) -> Tensor:
+    def fill_gaps(self) -> Tensor:
         """(N, K) booleans: the best ones, as many as finished hypotheses are missing."""
         ranks = torch.arange(self.scores.shape[1], device=self.scores.device)
-        return (ranks < self.missing.unsqueeze(1)) & self.exist()
+        return (ranks < self.missing.unsqueeze(1)) & self.are_present()
 
     def select(self, rows: Tensor) -> PartialHypotheses:
         """Those of some sentences."""
