@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.runs.delivery import deliver
-from attnlab.runs.run import Run, UntrackedRun
+from attnlab.runs.run import InactiveRun, Run
 from attnlab.runs.run_folder import read_state
 from attnlab.runs.tracking import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -132,7 +132,7 @@ def test_finished_run_that_a_repeated_sweep_starts_again_needs_no_tracker(
     with tracking().start(runs, point, of_sweep):
         pass
     again = tracking().start(runs, point, of_sweep, nothing_new=True)
-    assert isinstance(again, UntrackedRun)
+    assert isinstance(again, InactiveRun)
 
 
 def test_deleted_run_is_uploaded_again_with_all_its_metrics(tracking, runs, point, record, client):
@@ -334,7 +334,7 @@ def test_nothing_is_written_without_tracking(tmp_path, record):
         run.log_artifact(tmp_path)
         run.change(result="x")
         run.upload_new()
-    assert isinstance(run, UntrackedRun)
+    assert isinstance(run, InactiveRun)
     assert run.run_id is None
     assert list(tmp_path.iterdir()) == []
 

@@ -20,6 +20,7 @@ from attnlab.experiment.config_sources import config_folders
 from attnlab.experiment.hydra_errors import hydra_error_sentence, is_of_hydra
 from attnlab.experiment.override_checks import check_overrides
 from attnlab.project import CONF
+from attnlab.runs.sweep_points import key_of
 from attnlab.runs.sweep_settings import directions, workers
 
 # Which way a sweep's objectives are better depends on what training monitors.
@@ -59,7 +60,7 @@ def choose_direction(config: DictConfig) -> None:
     node = config.hydra
     # Unresolved: an override such as hydra.sweep.subdir=${hydra.job.num} has no value yet.
     overrides: Any = OmegaConf.to_container(node.overrides.hydra, resolve=False)
-    chosen = [text.partition("=")[0].lstrip("+") for text in overrides]
+    chosen = [key_of(text) for text in overrides]
     monitor = OmegaConf.select(config, "training.monitor")
     is_chosen = "hydra.sweeper.direction" in chosen
     if "direction" not in node.sweeper or is_chosen or not isinstance(monitor, str):

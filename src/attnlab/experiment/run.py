@@ -29,7 +29,7 @@ from attnlab.experiment.resuming import (
 from attnlab.experiment.run_record import record_of, start_lines
 from attnlab.files import atomic_folder, resolve_path
 from attnlab.model.model_folder import read_config, read_facts
-from attnlab.runs.run import Run, UntrackedRun
+from attnlab.runs.run import InactiveRun, Run
 from attnlab.runs.run_folder import DONE
 from attnlab.runs.sweep_job import current_job
 from attnlab.tasks.task import Experiment
@@ -56,7 +56,7 @@ class ExperimentRun:
     is_first_process: bool = True
     is_finished: bool = False
     last_checkpoint: Path | None = None
-    tracked: Run = field(default_factory=UntrackedRun)
+    tracked: Run = field(default_factory=InactiveRun)
     _closes_tracked: ExitStack = field(default_factory=ExitStack)
     _found: dict[str, Any] = field(default_factory=dict)
 

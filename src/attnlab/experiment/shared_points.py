@@ -128,8 +128,10 @@ class SharedPoints:
 
     def _left(self) -> list[int]:
         """The points without a process to run them; none where this job is not the last."""
-        has_leader = sweep_of_job_without_leader() is None or leaders_of(self._sweep.path)
-        if has_leader or self.claims.of_others() or self._are_others_on_slurm():
+        may_lack_leader = sweep_of_job_without_leader() is not None
+        if not may_lack_leader or leaders_of(self._sweep.path):
+            return []
+        if self.claims.of_others() or self._are_others_on_slurm():
             return []
         return [job.number for job in self._sweep.jobs() if job.status in ("running", "held")]
 
@@ -139,8 +141,8 @@ class SharedPoints:
         states = SweepOnSlurm(self._sweep).states() or {}
         for number, (_, state) in states.items():
             job = self._sweep.job(number)
-            is_leaving = state in ("RUNNING", "COMPLETING")
-            is_leaving = is_leaving and job is not None and job.status != "running"
+            has_left = job is not None and job.status != "running"
+            is_leaving = has_left and state in ("RUNNING", "COMPLETING")
             if number != self._own and not is_leaving:
                 return True
         return False

@@ -11,6 +11,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, holds_password, masked_values, show
+from attnlab.runs.sweep_points import key_of
 from attnlab.runs.sweep_settings import asks_for_gpus, job_processes
 from attnlab.tasks.task import Experiment
 
@@ -51,7 +52,7 @@ def check_settings_have_effect(config: DictConfig, given: Mapping[str, Sequence[
             continue
         written = OmegaConf.to_yaml(config.hydra[node], resolve=False)
         for override in given["task"]:
-            key = override.partition("=")[0].lstrip("+~")
+            key = key_of(override)
             is_used = re.search(rf"\b{re.escape(key)}\b", written) or key == "sweep.objectives"
             if not key.startswith(f"{section}.") or is_used:
                 continue

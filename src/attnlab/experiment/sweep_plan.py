@@ -36,7 +36,7 @@ from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.ray_jobs import check_ray
 from attnlab.runs.shared_views import View
 from attnlab.runs.sweep_leader import lead_sweep
-from attnlab.runs.sweep_points import combined, read_points, varied_keys
+from attnlab.runs.sweep_points import combined, key_of, read_points, varied_keys
 from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.sweep_settings import JobProcesses, job_processes
 from attnlab.tasks.task import Experiment
@@ -151,8 +151,7 @@ class SweepPlan:
         keys = set(self.varies) - set(NOT_OF_THE_IDENTITY)
         chosen = []
         for override in self.overrides:
-            key = override.partition("=")[0].lstrip("+~")
-            if key in keys:
+            if key_of(override) in keys:
                 chosen.append(override)
         named: dict[str, Any] = {"points": sorted(of_points), "overrides": chosen}
         if any(self.listed):

@@ -254,11 +254,12 @@ class Run:
         if self.stop_monitor is not None:
             self.stop_monitor()
         all_is_safe = status == "FINISHED" or (self.place / DONE).is_file()
+        ended_before = self.state.ended if status == "FINISHED" else None
         try:
             self.change(
                 status=status,
                 error=None if error is None else masked(error),
-                ended=(status == "FINISHED" and self.state.ended) or _now(),
+                ended=ended_before or _now(),
                 safe_offset=None if all_is_safe else self.state.safe_offset,
             )
         finally:  # on a full disk, MLflow gets to know it all the same
@@ -342,7 +343,7 @@ class Run:
 Uploader = Callable[[Run], str | None]
 
 
-class UntrackedRun(Run):
+class InactiveRun(Run):
     """A run that records nothing and belongs to no process.
 
     It stands for a run where tracking is off, or where its tracker already has all of it.

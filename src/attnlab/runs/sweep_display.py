@@ -63,8 +63,8 @@ def showing_progress(
             ended = [job for job in jobs if job.ended is not None and job.number not in shown]
             for job in sorted(ended, key=lambda job: job.ended or 0.0):
                 shown.add(job.number)
-                done = [each for each in jobs if each.ended is None or each.number in shown]
-                state = line_of(done, points, launcher.workers, time.time())
+                so_far = [each for each in jobs if each.ended is None or each.number in shown]
+                state = line_of(so_far, points, launcher.workers, time.time())
                 print(f"{line_of_point(job, runs_folder)}; {state}", file=terminal)
                 if job.error is not None and not launcher.share_terminal:
                     show_problems([job.error], f"{job.name}: ", terminal)

@@ -48,9 +48,17 @@ def key_of(override: str) -> str:
 
 def varied_keys(listed: list[list[str]]) -> list[str]:
     """The keys that not all points give the same value, in the order in which they stand there."""
-    keys = dict.fromkeys(key_of(override) for point in listed for override in point)
-    chosen = [{key_of(override): override for override in point} for point in listed]
-    return [key for key in keys if len({point.get(key) for point in chosen}) > 1]
+    points = [{key_of(override): override for override in point} for point in listed]
+    keys: dict[str, None] = {}
+    for point in points:
+        keys |= dict.fromkeys(point)
+
+    varied = []
+    for key in keys:
+        values = {point.get(key) for point in points}
+        if len(values) > 1:
+            varied.append(key)
+    return varied
 
 
 def combined(listed: list[list[str]], points: list[list[str]]) -> list[list[str]]:

@@ -27,7 +27,7 @@ from attnlab.runs.moved_store import (
     follow_moved_folder,
     portable_address,
 )
-from attnlab.runs.run import Run, UntrackedRun, Uploader, close_runs
+from attnlab.runs.run import InactiveRun, Run, Uploader, close_runs
 from attnlab.runs.run_folder import REPORT, RunRecord, Uploaded
 from attnlab.runs.shared_views import EXPERIMENTS_PAGE, View, charts_page, run_page
 from attnlab.runs.sweep_record import SweepFolder
@@ -73,7 +73,7 @@ class Tracking:
         Raises ExperimentError where the tracker cannot be reached or refuses, and
         `when_unreachable` is `refuse`.
         """
-        return UntrackedRun()
+        return InactiveRun()
 
     def for_sweep(self) -> Tracking:
         """The settings for the run of a sweep itself.
@@ -201,12 +201,12 @@ class MlflowTracking(Tracking):
         experiment = None
         if address.startswith("http"):
             server = masked(address).rstrip("/")
-            experiment, _ = _asked_server(address, self.experiment_name)
+            experiment, _ = _experiment_of_server(address, self.experiment_name)
         else:
             server = local_server()
             if address.startswith("sqlite:///"):
                 query = "SELECT experiment_id FROM runs WHERE run_uuid = ?"
-                experiment = _asked(address, query, run_id)
+                experiment = _query_sqlite(address, query, run_id)
         # Without its experiment the page of a run is found, too, after a detour.
         page = run_page(run_id, str(experiment)) if experiment is not None else f"#/runs/{run_id}"
         return f"{server}/{page}"
@@ -233,8 +233,10 @@ class MlflowTracking(Tracking):
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
         tags = {accepted_name(name): as_text(value) for name, value in (self.tags or {}).items()}
         named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
-        if nothing_new and (held := self._held(runs_folder, Run.read(place), named)) is not None:
-            return UntrackedRun(held)
+        if nothing_new:
+            uploaded = self._complete_upload(runs_folder, Run.read(place), named)
+            if uploaded is not None:
+                return InactiveRun(uploaded)
         connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
         if must_reach:
             connection.open()
@@ -248,7 +250,9 @@ class MlflowTracking(Tracking):
             run.stop_monitor = connection.monitor_system(run.run_id)
         return run
 
-    def _held(self, runs_folder: Path, run: Run | None, record: RunRecord) -> Uploaded | None:
+    def _complete_upload(
+        self, runs_folder: Path, run: Run | None, record: RunRecord
+    ) -> Uploaded | None:
         """How much MLflow has of a run that is completely uploaded; None otherwise.
 
         Its database must also say that the run is there.
@@ -271,7 +275,9 @@ class MlflowTracking(Tracking):
         if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
             return None
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
-        return run.uploaded if _asked(address, query, run.uploaded.run_id) == "active" else None
+        return (
+            run.uploaded if _query_sqlite(address, query, run.uploaded.run_id) == "active" else None
+        )
 
     def for_sweep(self) -> Tracking:
         return replace(self, system_metrics=False, log_model=False, when_unreachable="refuse")
@@ -329,12 +335,12 @@ class MlflowTracking(Tracking):
     def _page(self, address: str, view: View | None) -> str:
         """The page of the experiment's charts; that of all experiments where it is not known."""
         if address.startswith("http"):
-            found, tags = _asked_server(address, self.experiment_name)
+            found, tags = _experiment_of_server(address, self.experiment_name)
         elif address.startswith("sqlite:///"):
             query = "SELECT experiment_id FROM experiments WHERE name = ?"
-            found = _asked(address, query, self.experiment_name)
+            found = _query_sqlite(address, query, self.experiment_name)
             query = "SELECT key FROM experiment_tags WHERE key = ? AND experiment_id = ?"
-            tags = set() if view is None else {_asked(address, query, view.tag, found)}
+            tags = set() if view is None else {_query_sqlite(address, query, view.tag, found)}
         else:
             found, tags = None, set()
         if found is None:
@@ -364,7 +370,7 @@ def _local_port() -> str:
     return port if port.isdecimal() else _DEFAULT_PORT
 
 
-def _asked(address: str, query: str, *values: str) -> Any:
+def _query_sqlite(address: str, query: str, *values: str) -> Any:
     """The first value that an sqlite database finds; None where it has none."""
     database = Path(address.removeprefix("sqlite:///"))
     with (
@@ -376,7 +382,7 @@ def _asked(address: str, query: str, *values: str) -> Any:
     return None
 
 
-def _asked_server(address: str, experiment: str) -> tuple[str | None, set[str]]:
+def _experiment_of_server(address: str, experiment: str) -> tuple[str | None, set[str]]:
     """The id and the tags of an experiment of a server; None where the server does not say."""
     query = urllib.parse.urlencode({"experiment_name": experiment})
     page = f"{address.rstrip('/')}/api/2.0/mlflow/experiments/get-by-name?{query}"

@@ -118,9 +118,10 @@ class Study:
     @property
     def threshold(self) -> Learnt | None:
         """When a seed counts as learnt; None where all do."""
-        for measure, reaches in self.learnt.items():
-            return Learnt(measure, reaches)
-        return None
+        if not self.learnt:
+            return None
+        ((measure, reaches),) = self.learnt.items()
+        return Learnt(measure, reaches)
 
     def _check_expectations(self) -> None:
         if len(self.learnt) > 1:

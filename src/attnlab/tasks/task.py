@@ -83,7 +83,7 @@ class Task(ABC, Generic[DataT]):
         return {TARGET: f"{type(self).__module__}.{type(self).__qualname__}"}
 
     def with_own(self, sources: Iterable[str]) -> list[str]:
-        """The sources, where those of this task's attributes replace `task:module,sizes`."""
+        """The sources, where those of this task's attributes replace `task:<names>`."""
         found: list[str] = []
         for source in sources:
             place, _, names = source.partition(":")
@@ -363,7 +363,7 @@ class Experiment:
         )
 
     def sources(self, sources: tuple[str, ...]) -> list[str]:
-        """The sources, where those of the experiment's task replace `task:module,sizes`."""
+        """The sources, where those of the experiment's task replace `task:<names>`."""
         return self.task.with_own(sources)
 
     def use_hardware(self) -> None:

@@ -86,7 +86,9 @@ class Translation(Task[PreparedData]):
         return self.prepared.tokenizer_files
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
-        problems, model = [], bound["model"].values
+        problems = []
+        training, model = bound["training"], bound["model"].values
+        attention_loss, normaliser = training.attention_loss, model.get("normaliser")
         for name, trainer in bound["data"].by_side.items():
             if trainer.joint:
                 problems.append(
@@ -107,28 +109,28 @@ class Translation(Task[PreparedData]):
                 "data.tokenizer.joint=true or model/output=linear"
             )
         only_copies = output is not None and output.target.only_copies
-        if only_copies and bound["training"].label_smoothing:
+        if only_copies and training.label_smoothing:
             problems.append(refusal_of_smoothing(output.target))
         try:
-            checked_ratio(bound["training"].teacher_forcing, step=0)
+            checked_ratio(training.teacher_forcing, step=0)
         except ExperimentError as error:
             problems += error.problems
-        if bound["training"].attention_loss is not None and model.get("attention") is None:
+        if attention_loss is not None and model.get("attention") is None:
             problems.append(
                 "training.attention_loss is on attention weights, but the model has no attention; "
                 "choose training/attention_loss=none or a model/attention"
             )
-        problems += check_signs(bound["training"].attention_loss, model.get("normaliser"))
-        problems += check_hard(bound["training"].attention_loss, model.get("normaliser"))
-        problems += check_learns(bound["training"].attention_loss, model)
-        problems += draw_problems(bound["training"].attention_loss, model.get("normaliser"))
-        problems += schedule_problems(bound["training"].attention_schedule, model)
+        problems += check_signs(attention_loss, normaliser)
+        problems += check_hard(attention_loss, normaliser)
+        problems += check_learns(attention_loss, model)
+        problems += draw_problems(attention_loss, normaliser)
+        problems += schedule_problems(training.attention_schedule, model)
         problems += graph_problems(bound)
         # In an ensemble another model may attend
         if model.get("attention") is None and not bound["paths"].ensemble:
             searches = {
                 "search": bound["search"],
-                "training.validation_search": bound["training"].validation_search,
+                "training.validation_search": training.validation_search,
             }
             for path, search in searches.items():
                 if search.needs_attention:
@@ -180,28 +182,14 @@ class Translation(Task[PreparedData]):
         if output.only_copies:
             _check_targets_can_be_copied(output, data)
         searches = {
-            "validation": ("training.validation_search", experiment.training.validation_search),
-            "test": ("search", experiment.search),
+            "training.validation_search": experiment.training.validation_search,
+            "search": experiment.search,
         }
-        _check_longest_target(experiment, data, dict(searches.values()))
+        _check_longest_target(experiment, data, searches)
         if experiment.training.monitor == "bleu":
             _check_bleu_is_defined(data)
-        for name, (path, search) in searches.items():
-            split = data.split(name)
-            source = torch.from_numpy(split.source_lengths + 1)  # with <eos>, as the limits count
-            too_long = (
-                (torch.from_numpy(split.target_lengths + 1) > search.limits(source))
-                .float()
-                .mean()
-                .item()
-            )
-            if too_long > 0.01:
-                print(
-                    f"warning: {too_long:.0%} of the {name} split's references are longer than "
-                    f"{path} can write; raise {path}.max_length ({search.max_length}) or "
-                    f"max_length_ratio ({search.max_length_ratio})",
-                    file=sys.stderr,
-                )
+        for split, (path, search) in zip(("validation", "test"), searches.items(), strict=True):
+            _warn_of_long_references(data, split, path, search)
 
     def sizes(self, data: PreparedData) -> dict[str, int]:
         return {
@@ -304,6 +292,25 @@ class Translation(Task[PreparedData]):
         from attnlab.tasks.translation.report.section import TranslationSection
 
         return TranslationSection()
+
+
+def _warn_of_long_references(data: PreparedData, name: str, path: str, search: Search) -> None:
+    """Warn where more than a hundredth of a split's references cannot be written.
+
+    name: of the split. path: of the search in the config.
+    """
+    split = data.split(name)
+    # With <eos>, as the limits count.
+    limits = search.limits(torch.from_numpy(split.source_lengths + 1)).numpy()
+    is_too_long = split.target_lengths + 1 > limits
+    share_too_long = float(is_too_long.mean())
+    if share_too_long > 0.01:
+        print(
+            f"warning: {share_too_long:.0%} of the {name} split's references are longer than "
+            f"{path} can write; raise {path}.max_length ({search.max_length}) or "
+            f"max_length_ratio ({search.max_length_ratio})",
+            file=sys.stderr,
+        )
 
 
 def _check_longest_target(
