@@ -116,36 +116,55 @@ def log_comparison(
     The description of that run then has the answer, and the run of each point a verdict as a tag.
     The sweep's run itself is not reopened: it says how the sweep ended, and when.
     """
-    if settings.into is not None:
-        return "not logged: into names a folder of its own"
-    if not isinstance(settings.tracking, MlflowTracking) or compared.parent is None:
-        return "not logged: no sweep's run that all of these are children of"
-    if sweep is not None and sweep.read().ended is None:
-        return "not logged: the sweep has not ended"
+    reason = _reason_not_to_log(compared, settings, sweep)
+    if reason is not None:
+        return f"not logged: {reason}"
+    assert isinstance(settings.tracking, MlflowTracking)
+    assert compared.parent is not None
     try:
         reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
     except ExperimentError as error:  # the comparison itself is there
-        run = None if sweep is None else Run.read(sweep.path)
-        if sweep is None or run is None:
-            return f"not logged: {error}"
-        with experiment_lock(sweep.path):
-            run.log_artifact(folder)
-            run.change(comparison=answer_in_markdown(findings))
-            set_verdicts(sweep, settings.runs_folder, verdicts_of_runs(findings), uploader=None)
-        return f"not logged yet: {error}; {pipeline_command('deliver')} uploads it"
+        return _keep_for_later(findings, settings, sweep, folder, error)
     try:
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))
     except ExperimentError as error:
         return f"not logged: {error}"
     if sweep is not None:
+        runs_folder, answer = settings.runs_folder, answer_in_markdown(findings)
         with experiment_lock(sweep.path):
-            settings.tracking.describe_comparison(
-                settings.runs_folder, sweep.path, answer_in_markdown(findings)
-            )
-            settings.tracking.set_verdicts(
-                settings.runs_folder, sweep.path, verdicts_of_runs(findings)
-            )
+            settings.tracking.describe_comparison(runs_folder, sweep.path, answer)
+            settings.tracking.set_verdicts(runs_folder, sweep.path, verdicts_of_runs(findings))
     return f"logged to the sweep's run {compared.parent}"
+
+
+def _reason_not_to_log(
+    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None
+) -> str | None:
+    if settings.into is not None:
+        return "into names a folder of its own"
+    if not isinstance(settings.tracking, MlflowTracking) or compared.parent is None:
+        return "no sweep's run that all of these are children of"
+    if sweep is not None and sweep.read().ended is None:
+        return "the sweep has not ended"
+    return None
+
+
+def _keep_for_later(
+    findings: Findings,
+    settings: CompareSettings,
+    sweep: SweepFolder | None,
+    folder: Path,
+    error: ExperimentError,
+) -> str:
+    """Keep the comparison in the sweep's own folder, where MLflow is unreachable."""
+    run = None if sweep is None else Run.read(sweep.path)
+    if sweep is None or run is None:
+        return f"not logged: {error}"
+    with experiment_lock(sweep.path):
+        run.log_artifact(folder)
+        run.change(comparison=answer_in_markdown(findings))
+        set_verdicts(sweep, settings.runs_folder, verdicts_of_runs(findings), uploader=None)
+    return f"not logged yet: {error}; {pipeline_command('deliver')} uploads it"
 
 
 def verdicts_of_runs(findings: Findings) -> dict[str, str]:
