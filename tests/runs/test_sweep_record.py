@@ -159,6 +159,24 @@ def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folde
     ]
 
 
+def test_points_that_start_together_get_distinct_names_too(folder, tmp_path, monkeypatch):
+    """The second one starts and ends between the first one's look at the others and its record."""
+    folder.write(SWEEP)
+    write_job = SweepFolder.write_job
+
+    def start_another_first(self, job):
+        monkeypatch.setattr(SweepFolder, "write_job", write_job)
+        with running(1, [], tmp_path / "1", {**CONFIG, "data": None, "seed": 1}):
+            pass
+        write_job(self, job)
+
+    monkeypatch.setattr(SweepFolder, "write_job", start_another_first)
+    with running(0, [], tmp_path / "0", {**CONFIG, "data": None, "seed": 1}):
+        pass
+    first, second = folder.jobs()
+    assert first.name != second.name
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [

@@ -103,12 +103,13 @@ def running(
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
-    name = _distinct_name(readable_name(config, choices, folders), number, folder)
+    name = readable_name(config, choices, folders)
     now = time.time()
     record = JobRecord(
         number, name, choices, list(overrides), "running", sweep.started, now, str(output)
     )
     job = SweepJob(folder, sweep, record, waits)
+    _make_name_distinct(job, folder)
     token = _JOB.set(job)
     try:
         with _output_to(output / OUTPUT):
@@ -169,14 +170,16 @@ def _is_queued_again(error: BaseException) -> bool:
     return is_of_submitit and isinstance(error, SystemExit) and error.code == -1
 
 
-def _distinct_name(name: str, number: int, folder: SweepFolder) -> str:
-    """A name for the point that differs from those of the other points, as it appears in MLflow.
+def _make_name_distinct(job: SweepJob, folder: SweepFolder) -> None:
+    """Give the point a name, as it appears in MLflow, that no other point has.
 
     Points that still share a name, since they differ in a digit that it leaves out, get their
-    numbers.
+    numbers. The job's record is written before the others are read: of two jobs that start together
+    at least one sees the other.
     """
-    is_taken = any(job.name == name and job.number != number for job in folder.jobs())
-    return f"{name} · point {number}" if is_taken else name
+    name, number = job.record.name, job.record.number
+    if any(other.name == name and other.number != number for other in folder.jobs()):
+        job.update(name=f"{name} · point {number}")
 
 
 def error_sentence(error: BaseException) -> str:
