@@ -10,7 +10,7 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
 
-from attnlab.experiment.grid import grid, parsed_grid, values_of
+from attnlab.experiment.grid import grid, last_of_each_key, values_of
 from attnlab.runs.sweep_job import led_sweep
 from attnlab.runs.sweep_points import read_points
 from attnlab.runs.sweep_record import JobRecord, SweepFolder
@@ -110,5 +110,6 @@ def consecutive(numbers: Sequence[int]) -> list[range]:
 
 
 def grid_values(parser: OverridesParser, overrides: Sequence[str]) -> list[list[str]]:
-    """Each override once for each of its values; errors as for `parsed_grid`."""
-    return [values_of(override) for override in parsed_grid(parser, overrides)]
+    """Each override once for each of its values; the plan of the sweep has refused ranges."""
+    counted = last_of_each_key(parser.parse_overrides(list(overrides)))
+    return [values_of(override) for override in counted]

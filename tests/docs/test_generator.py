@@ -24,6 +24,7 @@ from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
 ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted((ROOT / "docs" / "course").glob("??/[01]*.md"))
 PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
 
 
@@ -170,6 +171,15 @@ def test_missing_live_model_gives_way_to_the_command_that_makes_it(tmp_path):
     assert live_models.on_page_content(frame, page) == frame.replace(".html", ".html?lang=ko")
     with_text = frame.replace(' title="', ' data-text="a b" title="')
     assert "dot.html?lang=ko&amp;text=a+b" in live_models.on_page_content(with_text, page)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_site_leaves_out_what_is_said_to_readers_who_see_no_frame(lesson):
+    text = lesson.read_text("utf-8")
+    shown = live_models.on_page_markdown(text)
+    frames = text.count('<iframe class="live"')
+    assert len(text.splitlines()) - len(shown.splitlines()) == 2 * frames
+    assert shown.count('<iframe class="live"') == frames
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.grid import grid
+from attnlab.experiment.grid import check_grid, grid
 from hydra_plugins.attnlab_grid_sweeper import grid_values
 
 PARSER = OverridesParser.create()
@@ -41,4 +41,4 @@ def test_deleted_key_has_no_value() -> None:
 
 def test_interval_is_refused() -> None:
     with pytest.raises(ExperimentError, match="sweep=grid takes values and no interval"):
-        points("a=interval(0,1)")
+        check_grid(PARSER.parse_overrides(["a=interval(0,1)"]))

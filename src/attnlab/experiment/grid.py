@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 
 from attnlab.errors import ExperimentError
@@ -27,16 +26,9 @@ def check_grid(overrides: Iterable[Override]) -> None:
             assert override.value_type is not None
             kind = override.value_type.name.lower().removesuffix("_sweep")
             raise ExperimentError(
-                f"sweep=grid takes values and no {kind}; choose "
-                f"sweep=optuna for {override.input_line}"
+                f"sweep=grid takes values and no {kind}; choose sweep=optuna for "
+                f"{override.input_line}"
             )
-
-
-def parsed_grid(parser: OverridesParser, overrides: Sequence[str]) -> list[Override]:
-    """The overrides of a grid that count; errors as for `check_grid`."""
-    counted = last_of_each_key(parser.parse_overrides(list(overrides)))
-    check_grid(counted)
-    return counted
 
 
 def values_of(override: Override) -> list[str]:
